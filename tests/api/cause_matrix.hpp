@@ -1,9 +1,9 @@
-// The matrix of causes (docs/cancel-safety.md): each boundary of a cause around each way to wait, with a limit
-// between the two, in block_on and spawned, with 1, 2 and 4 workers. The oracle is the table `boundaries`, and it
-// knows nothing of the library. A program of the matrix gives its ways to wait, and the `world` that they use.
+// The matrix of causes (docs/cancel-safety.md): each boundary of a cause around each way to wait, with a
+// limit between the two, in block_on and spawned, with 1, 2 and 4 workers. The oracle is the table
+// `boundaries`; it does not use the library. A program of the matrix gives its ways to wait and their world.
 //
 // ROTA_CAUSE_ROUNDS=N     how often each combination runs (1)
-// ROTA_CAUSE_WAY=TEXT     only ways whose name contains TEXT
+// ROTA_CAUSE_WAY=TEXT     only ways with TEXT in their name
 #pragma once
 
 #include "api/scenario_support.hpp"
@@ -37,7 +37,7 @@ namespace rota::test {
 using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
-/// What outlives every run: each program defines its own.
+/// Outlives every run; each program defines its own.
 struct world;
 
 /// One run of one combination.
@@ -60,7 +60,7 @@ task<int> keeps(Kept what) {
   co_return co_await hour();
 }
 
-/// Counts `work` if it comes to an end that a task could see.
+/// Counts `work` if it ends in a way that a task could see.
 inline task<int> watched(run_of_one& r, task<int> work) {
   try {
     static_cast<void>(co_await std::move(work));
@@ -72,8 +72,7 @@ inline task<int> watched(run_of_one& r, task<int> work) {
   co_return 0;
 }
 
-/// What a shutdown without a grace may leave of a way: it does not wait for closures that have not returned, and
-/// reports them as survivors.
+/// What a way leaves after a shutdown without a grace, which reports running closures as survivors.
 enum class leaves : unsigned char {
   nothing,
   a_closure,              // which cannot be stopped. No task waits for it
@@ -90,7 +89,7 @@ struct way {
 enum class limit : unsigned char { none, longer, equal, shorter, zero };
 inline constexpr limit limits[] = {limit::none, limit::longer, limit::equal, limit::shorter, limit::zero};
 
-/// `at`: when the deadline that is the cause passes; of another cause, about when it comes.
+/// `at`: the time at which the deadline passes; for another cause, about the time at which it comes.
 inline task<int> limited(run_of_one& r, const way& w, limit l, clock::time_point at) {
   auto work = watched(r, w.wait(r));
   switch (l) {
@@ -347,7 +346,7 @@ inline bool is_chosen(const way& w) {
   return said == nullptr || std::string_view(w.name).find(said) != std::string_view::npos;
 }
 
-/// Calls `run(w, l, i)` for each way and each limit, as often as it is to run; ends at the first failure.
+/// Calls `run(w, l, i)` for each way and each limit, as often as asked; ends at the first failure.
 template <class Run>
 void for_each_way(std::span<const way> ways, unsigned workers, Run run) {
   for (const way& w : ways) {
@@ -387,7 +386,7 @@ inline std::string trimmed(const std::string& text) {
   return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
-/// The table whose first cell is `head`: its first column and its second.
+/// Returns the first two columns of the table with first cell `head`.
 inline std::map<std::string, std::string> table_of_document(const std::string& head) {
   std::ifstream file(ROTA_TEST_SOURCE_DIR "/docs/cancel-safety.md");
   std::map<std::string, std::string> rows;

@@ -37,7 +37,7 @@
 namespace rota::test {
 namespace {
 
-/// Names of hosts that the system's resolver does not answer as long as they are open.
+/// Host names that the system's resolver does not answer while the object exists.
 class silent_names {
  public:
   std::string open() {
@@ -66,7 +66,7 @@ class silent_names {
   unsigned made_ = 0;
 };
 silent_names& names() {
-  // Never destroyed: the closure of a shutdown without a grace may use it until the program ends.
+  // Never destroyed: a closure that outlives a shutdown may use it until the program ends.
   static auto* const all = new silent_names;
   return *all;
 }
@@ -99,8 +99,7 @@ class plain_descriptor {
   int fd_;
 };
 
-/// A socket of the loopback device that never answers: of datagrams one that is not read, of streams one whose
-/// backlog is full.
+/// A loopback socket that never answers: a datagram socket that is not read, or a stream with a full backlog.
 class silent_socket {
  public:
   explicit silent_socket(int type)
@@ -126,7 +125,7 @@ class silent_socket {
   net::endpoint at_;
 };
 
-/// A FIFO into which a thread writes bytes now and then: a read by a thread of the pool ends only with a byte.
+/// A FIFO into which a thread writes bytes now and then: a read on a pool thread ends only with a byte.
 class dripping_fifo {
  public:
   explicit dripping_fifo(std::string path) : path_(std::move(path)) {
@@ -175,7 +174,7 @@ struct world {
 
 namespace {
 
-/// Throws if what a wait needs could not be opened: the cell then ends with a failure, and does not test less than it says.
+/// Throws if a resource of a wait could not be opened: then the cell fails instead of testing less.
 void demand(const auto& opened) { static_cast<void>(opened.value()); }
 
 // ---- sockets

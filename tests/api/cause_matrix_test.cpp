@@ -39,7 +39,7 @@ struct world {
     EXPECT_EQ(full.send(1), gate::send_status::sent);
     EXPECT_EQ(full_actor.ref().tell([](int& /*it*/) {}), gate::send_status::sent);
   }
-  // The last failure of a job that is stopped between two attempts is no news.
+  // The last failure of a job that is stopped between two attempts is not reported.
   static constexpr auto quiet = unhandled_policy::callback([](const unhandled_exception&) noexcept {});
   pool::thread_pool jobs{pool::pool_options{.max_threads = 4, .on_unhandled = quiet}};
   gate::executor letters{1};
@@ -134,7 +134,7 @@ task<int> a_select(run_of_one& /*r*/) {
   const auto first = co_await channel::select(from.recv(), work);
   co_return static_cast<int>(first.index());
 }
-/// Ends if the receiver has gone: a run leaves its handle to it, and nothing else would end it before the runtime.
+/// Ends when the receiver has gone. Nothing else ends this detached task before the runtime.
 task<int> sends_for_an_hour(channel::sender<int> to) {
   for (;;) {
     const auto how = co_await to.send(1);
@@ -304,7 +304,7 @@ task<int> a_receive_without_bound(run_of_one& /*r*/) {
   static_cast<void>(co_await from.recv());
   co_return 1;
 }
-/// It never waits for room, and hears of the end all the same.
+/// It never waits for space, and yet notices the end.
 task<int> sends_without_bound(run_of_one& /*r*/) {
   auto [to, from] = channel::unbounded<int>();
   auto work = spawn(keeps(std::move(from)));

@@ -18,8 +18,8 @@ namespace {
 
 using stream = tls::stream<io::duplex_end>;
 
-/// Both sides of a connection. A cancelled read has taken nothing, and a cancelled write can be made again: so the
-/// next run uses the connection again.
+/// Both sides of a connection. After a cancelled read or write the next run uses the connection again: the
+/// read has taken nothing, and the write can be repeated.
 struct connected {
   stream near;
   stream far;

@@ -1,4 +1,4 @@
-// Small trees of constructs (tests/fuzz/composition_tree.hpp) on the model: each in some hundred orders, with the same oracle as on threads.
+// Small trees of constructs (tests/fuzz/composition_tree.hpp) on the model, each in some hundred orders.
 #include "fuzz/composition_round.hpp"
 
 #include <rota/testing/explore.hpp>
@@ -19,7 +19,7 @@ std::string bytes_of(std::uint64_t seed) {
   return made;
 }
 
-/// Tasks whose handles were dropped write into the books until their runtime has gone, so these live until the next execution begins.
+/// Detached tasks write into the books until their runtime has gone: the books live until the next execution.
 task<> runs_once(const compositions::tree& t, std::optional<compositions::books>& b) {
   if (b.has_value())
     testing::check(b->locals == 0 && b->items == 0, "frames or items of the last execution are left");

@@ -1,4 +1,4 @@
-// What the tests of forked children share: a child that checks claims, prints those that do not hold, and leaves by its code.
+// For tests of forked children: a child checks claims, prints those that fail, and exits with its code.
 #pragma once
 
 #include "api/scenario_support.hpp"
@@ -33,7 +33,7 @@ inline int code_of(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/// What a child says of itself: each claim that does not hold is printed, and then the child's code is 1.
+/// The claims of a child: it prints each one that does not hold, and then exits with code 1.
 class claims {
  public:
   void expect(bool holds, const char* what) {

@@ -26,7 +26,7 @@ using namespace std::chrono_literals;
 rota::task<> nothing() { co_return; }
 rota::task<> forever() { co_await rota::sleep_until(std::chrono::steady_clock::time_point::max()); }
 
-// Others store and compare them: a value that was given away is not given to another reason, and each says what it is.
+// Programs store and compare reasons: a value is not given to another reason later, and each has a sentence.
 TEST(promised, every_reason_has_a_value_and_a_sentence) {
   using enum rota::errc;
   const std::vector<rota::errc> all{cancelled,
@@ -95,7 +95,7 @@ TEST(promised, every_figure_of_the_statistics) {
     parked += w.times_parked;
     EXPECT_LE(w.steals, w.tasks_stolen);
     EXPECT_EQ(w.overflows, 0U);
-    // These depend on who was awake.
+    // These depend on which workers were awake.
     rest += w.lifo_hits + w.injector_fetches + w.wakes_sent + w.wakes_spurious;
   }
   EXPECT_EQ(polled, s.total_polled);

@@ -1,4 +1,4 @@
-// The promised names of what tasks and threads wait for each other with.
+// The promised names of the primitives by which tasks and threads wait for each other.
 #include <rota/rota.hpp>
 #include <rota/sync/barrier.hpp>
 #include <rota/sync/condition_variable.hpp>
@@ -126,7 +126,7 @@ TEST(promised, notifies) {
   sync::notify n;
   n.notify_one();
   EXPECT_TRUE(n.try_wait());
-  n.notify_all();  // nobody waits: nothing is stored
+  n.notify_all();  // no task waits: nothing is stored
   EXPECT_FALSE(n.try_wait());
   rota::run([&]() -> rota::task<void> {
     auto all = n.wait();
@@ -225,7 +225,7 @@ TEST(promised, barriers) {
     EXPECT_FALSE(got_first);
   });
   EXPECT_EQ(leaders, 1);
-  EXPECT_EQ(b.arrived(), 0U);  // who was late has taken its arrival back
+  EXPECT_EQ(b.arrived(), 0U);  // the late arrival was taken back
   b.arrive_and_drop();
   EXPECT_EQ(b.participants(), 1U);
   EXPECT_TRUE(b.blocking_arrive_and_wait().is_leader);
@@ -285,7 +285,7 @@ TEST(promised, once_cells_that_are_made_in_time) {
   sync::once_cell<int> of_threads;
   int calls = 0;
   const auto make = [&] {
-    // Somebody makes it: who comes meanwhile is late.
+    // The value is being made: a caller with a limit times out meanwhile.
     std::jthread comes([&] {
       EXPECT_FALSE(of_threads.blocking_get_or_init_for(1ns, [] { return 0; }).has_value());
       const auto now = std::chrono::steady_clock::now();
@@ -381,7 +381,7 @@ TEST(promised, strands_with_limits) {
     const auto in_time = co_await s.run_for(1h, [&] { return ++calls; });
     EXPECT_EQ(in_time, 6);
   });
-  // Who has his turn lets nobody in.
+  // During a turn no other call may run.
   s.blocking_run([&] {
     std::jthread comes([&] {
       EXPECT_EQ(s.try_run([&] { ++calls; }).error(), sync::turn_refusal::busy);

@@ -50,7 +50,7 @@ TEST(abort_handle, ends_a_join_of_another_thread) {
   EXPECT_FALSE(stop.cancel());
 }
 
-// T1 joins, takes the outcome and drops its reference while T2 and T3 cancel: without a reference of their own they would use a freed task.
+// T1 takes the outcome and drops its reference while T2 and T3 cancel. Each needs a reference of its own.
 TEST(abort_handle, may_cancel_while_the_joining_thread_drops_the_task) {
   runtime rt({.workers = 2});
   for (int i = 0; i < rounds; ++i) {

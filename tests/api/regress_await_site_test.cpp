@@ -27,19 +27,19 @@ namespace {
 
 constexpr std::string_view this_file = "regress_await_site_test.cpp:";
 
-/// What the waiting tasks wait for: it outlives their runtime.
+/// The awaited objects. They outlive the runtime of the waiting tasks.
 struct stage {
   event hold;
   event other;
   sync::strand turns;  // one task holds the turn
   std::atomic<unsigned> line = 0;
 
-  /// Called in the line before the co_await that reports are to name.
+  /// Called in the line before the co_await that reports name.
   void next_line(unsigned here) noexcept { line.store(here + 1); }
 };
 using waiting = task<> (*)(stage&);
 
-/// This thread's view of a runtime in which one task waits as `waits` has it, and another one holds the strand's turn.
+/// Report of a runtime in which one task waits as `waits` says, and another one holds the strand's turn.
 class report_of {
  public:
   explicit report_of(waiting waits) : rt_(with_workers(2)) {
@@ -238,7 +238,7 @@ TEST(regress_await_site, a_dump_names_the_co_await_of_the_program) {
   for (const waiting each : all) expect_own_site(each);
 }
 
-/// What the report said. The task that failed writes it before `is_reported`.
+/// The text of the report. The failed task writes it before `is_reported`.
 std::string reported;
 std::atomic<bool> is_reported;
 
@@ -261,7 +261,7 @@ TEST(regress_await_site, an_unhandled_exception_is_reported_with_it) {
       << reported;
 }
 
-/// What an error says, and the line of the co_await that threw it.
+/// The text of an error, and the line of the co_await that threw it.
 struct said {
   std::source_location where;
   unsigned expected = 0;

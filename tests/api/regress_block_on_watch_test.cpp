@@ -1,5 +1,5 @@
-// The watchdog did not look at threads that run tasks without being workers: the root of block_on, and what join(help) runs, could block
-// or compute for ever, and no line said so.
+// The watchdog did not watch threads that run tasks without being workers. The root of block_on, and tasks
+// run by join(help), could block or compute for ever without a report.
 #include <rota/gate/actor.hpp>
 #include <rota/gate/mailbox.hpp>
 #include <rota/pool/thread_pool.hpp>
@@ -25,7 +25,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A test whose line does not come fails after this time, instead of hanging: then it can show what was written.
+/// Instead of hanging, a test without its line fails after this time, and can show the output.
 constexpr std::chrono::milliseconds too_long = 30s;
 
 runtime_options watched() {

@@ -1,4 +1,4 @@
-// One cause reaches several tasks: a task must not see the effects of a cancellation that has not reached it yet.
+// One cause reaches several tasks: no task sees the effects of a cancellation that has not reached it yet.
 #include "api/scenario_support.hpp"
 
 #include <rota/async_scope.hpp>
@@ -37,7 +37,7 @@ struct sightings {
   std::atomic<int> exceptions{0};
 };
 
-/// Nobody cancels only the children: so the lines that count must not run.
+/// Only the parent is cancelled, never the children alone: so the lines that count must not run.
 task<int> awaits_children(sightings& saw) {
   for (;;) {
     const auto [x, y] = co_await when_all_settled(two(), four());
@@ -101,7 +101,7 @@ TEST(regress, a_shield_holds_a_cancellation_off_from_children_of_children) {
   }
 }
 
-// --- a shutdown refuses children of what still runs
+// --- a shutdown refuses children of tasks that still run
 
 enum class way_to_end : unsigned char { none, well, cancelled };
 
@@ -153,7 +153,7 @@ TEST(regress, a_scope_hears_of_a_child_that_a_shutdown_refuses) {
   }
 }
 
-// --- what is handed to a when_* does not outlive it
+// --- the arguments of a when_* do not outlive it
 
 struct in_use {
   explicit in_use(std::atomic<int>& counter) : count(counter) { ++count; }
@@ -260,7 +260,7 @@ TEST(regress, what_is_handed_to_a_when_has_ended_before_that) {
   }
 }
 
-// --- one deadline holds for a task and for those that it awaits: the timeout reports it, whichever task hears of it first
+// --- one deadline of a task and of those it awaits: the timeout reports it, whichever task it reaches first
 
 task<int> hour() {
   co_await sleep_for(std::chrono::hours(1));
@@ -348,7 +348,7 @@ task<int> waits_first(sweep& x) {
   const says_so_at_end last{x.first_has_ended};
   co_return co_await waits_long(x);
 }
-/// Does not suspend between the first one's end and its own look at it.
+/// Does not suspend between the end of the first task and its own check of it.
 task<> takes_the_end_of(join_handle<int> first, sweep& x) {
   co_await sleep_for(std::chrono::microseconds(1));
   x.last_runs = true;
@@ -376,7 +376,7 @@ TEST(regress, no_task_sees_the_end_of_one_that_a_shutdown_has_found_earlier) {
   }
 }
 
-// --- a cause that is further out has happened, and is not delivered yet
+// --- an outer cause has happened, and is not delivered yet
 
 /// The timer of the deadline that it has inherited cannot fire: the only worker is here.
 task<int> works_past_the_deadline_around_it(std::atomic<int>& seen) {

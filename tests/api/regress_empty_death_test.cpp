@@ -1,5 +1,5 @@
-// What was moved from, or was used up, and has no error to return: each member ends the program with one sentence, in every build. This file is built
-// a second time with NDEBUG.
+// Objects that were moved from or used up, and have no error to return: each member ends the program with one
+// sentence, in every build. This file is built a second time with NDEBUG.
 #include <gtest/gtest.h>
 
 #include <rota/async_scope.hpp>
@@ -457,7 +457,7 @@ TEST(a_scope_that_has_ended_death_test, ends_the_program_with_a_sentence) {
   each_ends<scope>(no_scope, of_a_scope, uses);
 }
 
-// AddressSanitizer knows that the frame is gone, and says so first.
+// AddressSanitizer reports the destroyed frame first.
 TEST(a_scope_that_has_ended_death_test, is_one_whose_reference_was_kept_beyond_its_with_scope) {
   const auto forks = [] {
     rota::run(

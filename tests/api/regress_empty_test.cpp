@@ -1,4 +1,4 @@
-// What was moved from, or was used up, and has an error to return: each member says so, in every build. This file is built a second time with NDEBUG.
+// Objects that were moved from or used up: members that can return an error do. Also built with NDEBUG.
 #include <gtest/gtest.h>
 
 #include <rota/async_generator.hpp>
@@ -39,7 +39,7 @@ const std::error_code no_descriptor = std::make_error_code(std::errc::bad_file_d
     }                                         \
   } while (false)
 
-/// What a T that was moved from leaves.
+/// The state of a T that was moved from.
 template <class T>
 T leave_of(T&& whole) {
   const T taken = std::move(whole);
@@ -77,7 +77,7 @@ TEST(an_empty_join_handle, says_already_joined) {
   EXPECT_EQ(thrown_by([&] { rt.block_on(looks()); }), errc::already_joined);
 }
 
-// Its members end the program, but it goes and is assigned to as any other.
+// Its members end the program, but it can be destroyed and assigned to.
 TEST(an_empty_join_set, may_be_assigned_to_and_destroyed) {
   const auto body = []() -> task<> {
     join_set<int> first;
@@ -284,7 +284,7 @@ async_generator<int> counts() {
   for (int n = 0;; ++n) co_yield n;
 }
 
-// Their values when they are empty are documented: an end, no bytes, no permits.
+// The values of empty objects are documented: an end, no bytes, no permits.
 TEST(an_empty_sequence, is_at_its_end) {
   const auto body = []() -> task<> {
     auto numbers = leave_of(counts());

@@ -1,5 +1,5 @@
-// A tls::stream that was moved from or split, its halves, a client and a server: each member ends the program with one sentence, in every
-// build. This file is built a second time with NDEBUG.
+// A tls::stream that was moved from or split, its halves, a client and a server: each member ends the program
+// with one sentence, in every build. This file is built a second time with NDEBUG.
 #include <gtest/gtest.h>
 
 #include <rota/io/duplex.hpp>

@@ -1,4 +1,4 @@
-// join(help) on threads that play no worker's role, while every worker is held by a task that does not return.
+// join(help) on threads without a worker's role, while every worker is held by a task that does not return.
 #include "support/sanitized.hpp"
 
 #include <rota/abort_handle.hpp>
@@ -31,7 +31,7 @@ using sync::event;
 
 constexpr int rounds = test::sanitized ? 50 : 500;
 
-/// A runtime each of whose workers is inside a task that blocks its thread, and lends nothing, until release().
+/// A runtime with each worker inside a task that blocks its thread, and lends nothing, until release().
 class held_runtime {
  public:
   explicit held_runtime(unsigned workers = 2)
@@ -126,7 +126,7 @@ TEST(help_outside, the_root_of_block_on_helps) {
   EXPECT_EQ(sum, 3);
 }
 
-// Whether the helper sleeps already or is about to when the event is set and when the task comes that sets it: a lost wakeup hangs.
+// The helper sleeps, or is about to, when the task that sets the event comes: a lost wakeup hangs.
 TEST(help_outside, a_helper_that_finds_nothing_is_woken_by_the_next_task) {
   held_runtime held;
   for (int i = 0; i < rounds; ++i) {
@@ -144,7 +144,7 @@ TEST(help_outside, a_helper_that_finds_nothing_is_woken_by_the_next_task) {
   }
 }
 
-// Each target can end only by a task that comes later, from a thread that sleeps meanwhile: a helper that is called and leaves hands the call on.
+// Each target needs a later task from a sleeping thread. A helper that is woken and leaves wakes another one.
 TEST(help_outside, several_helpers_hand_the_calls_on) {
   held_runtime held;
   constexpr int helpers = 4;

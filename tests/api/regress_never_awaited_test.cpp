@@ -1,4 +1,4 @@
-// A task that is destroyed without having been awaited or spawned is reported once, with the place of its coroutine.
+// Destroying a task that was never awaited or spawned reports it once, with the place of its coroutine.
 #undef NDEBUG
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ constexpr const char* here = "regress_never_awaited_test.cpp:";
 task<> takes(task<int> inner) { static_cast<void>(co_await std::move(inner)); }
 task<> ignores(task<int> /*inner*/) { co_return; }
 
-/// What `call` prints on stderr.
+/// Returns what `call` prints on stderr.
 template <class F>
 std::string printed_by(F call) {
   testing::internal::CaptureStderr();

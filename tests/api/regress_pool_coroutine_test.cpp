@@ -1,4 +1,4 @@
-// What a coroutine job of a pool can do: a test for each row of the table "In a coroutine job" in docs/pool.md.
+// Abilities of a coroutine job: one test for each row of the table "In a coroutine job" in docs/pool.md.
 #include <rota/channel/bounded.hpp>
 #include <rota/error.hpp>
 #include <rota/fs/watcher.hpp>
@@ -41,7 +41,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What one row of the table says in its second column.
+/// The second column of one row of the table.
 struct finding {
   std::string said;
   static finding works() { return {"works"}; }
@@ -186,7 +186,7 @@ task<finding> dumps() {
 
 // ---- the table
 
-/// What is in the first column of docs/pool.md, and in the second.
+/// The first column in docs/pool.md, and the second.
 using table = std::map<std::string, std::string>;
 
 std::string trimmed(const std::string& cell) {
@@ -294,7 +294,7 @@ TEST(regress_pool_coroutine, a_connect_by_a_name_that_is_refused_has_not_told_th
   ::close(listens);
 }
 
-/// Also through throwing interfaces: a job that does not look at the code fails with a sentence of use.
+/// Also through throwing interfaces: a job that ignores the code fails with a message.
 TEST(regress_pool_coroutine, a_job_that_fails_by_it_says_so) {
   thread_pool pool({.max_threads = 1});
   auto job = pool.submit([]() -> task<int> {

@@ -1,4 +1,4 @@
-// A coroutine job that a task submits has the deadline of that task, as a spawned task has: docs/pool.md, "In a coroutine job".
+// A coroutine job has the deadline of the task that submits it: docs/pool.md, "In a coroutine job".
 #include "unit/pool/pool_support.hpp"
 
 #include <rota/cancel.hpp>
@@ -36,10 +36,10 @@ task<time_point> own_deadline() {
   co_return this_task::deadline();
 }
 
-/// The failure of a job that was called off is no news.
+/// The failure of a cancelled job is not reported.
 constexpr auto quiet = unhandled_policy::callback([](const unhandled_exception&) noexcept {});
 
-/// Runs `f(pool)` as the root of a runtime, with each number of workers beside each number of threads of a pool.
+/// Runs `f(pool)` as the root of a runtime, for each number of workers and of pool threads.
 template <class F>
 void with_each(F f) {
   for (const unsigned workers : {1U, 2U}) {
@@ -62,7 +62,7 @@ void expect_late(outcome<int> end) {
   EXPECT_EQ(end.reason(), cancel_reason::timeout);
 }
 
-// ---- which deadline -------------------------------------------------------------------------------------------------
+// ---- which deadline ---------------------------------------------------------------------------------------
 
 /// The deadlines that a job and a spawned task have here.
 task<> compare(thread_pool& p) {
@@ -156,9 +156,9 @@ TEST(pool_deadline, of_another_clock_is_not_inherited) {
   EXPECT_EQ(job.fetch().value(), time_point::max());
 }
 
-// ---- the end of a job that no task awaits ---------------------------------------------------------------------------
+// ---- the end of a job that no task awaits -----------------------------------------------------------------
 
-/// What becomes of a job that was submitted under a limit of 1 ms.
+/// Returns the end of a job that was submitted under a limit of 1 ms.
 template <class F>
 task<work<int>> under_limit(thread_pool& p, F f, const work_options& how) {
   std::optional<work<int>> job;
@@ -196,7 +196,7 @@ task<> ends_alone(thread_pool& p) {
 TEST(pool_deadline, ends_a_job_that_no_task_awaits) { with_each(ends_alone); }
 
 task<> ends_with_own_limits(thread_pool& p) {
-  // A longer limit of the work's own changes nothing. A shorter one comes first. An equal one is one of the two.
+  // A longer limit of the work changes nothing. A shorter one comes first. An equal one is one of the two.
   for (const auto limit : {timeout_options(1h), timeout_options(1ms), timeout_options(1us)}) {
     const work_options limited{.timeout = limit};
     auto job = co_await under_limit(p, hour, limited);
@@ -223,7 +223,7 @@ task<> ends_with_own_limits(thread_pool& p) {
 }
 TEST(pool_deadline, ends_a_job_beside_limits_of_its_own) { with_each(ends_with_own_limits); }
 
-/// One that waits behind others never begins.
+/// A job that waits behind others never begins.
 task<> ends_before_it_begins(thread_pool& p) {
   std::atomic<bool> began{false};
   const auto body = [&]() -> task<int> {
@@ -314,9 +314,9 @@ task<> is_late_at_once(thread_pool& p) {
 }
 TEST(pool_deadline, that_has_passed_begins_no_job) { with_each(is_late_at_once); }
 
-// ---- a task that awaits the job ---------------------------------------------------------------------------------------
+// ---- a task that awaits the job ---------------------------------------------------------------------------
 
-/// The job ends first: its awaiter looks at it when that is over.
+/// The job ends first; its awaiter checks it later.
 task<> sees_the_job_first(thread_pool& p) {
   for (const bool asks_for_result : {false, true}) {
     bool went_on = false;
@@ -335,7 +335,7 @@ task<> sees_the_job_first(thread_pool& p) {
     const auto end = co_await timeout(2ms, waits());
     EXPECT_FALSE(end.has_value());
     EXPECT_FALSE(went_on);
-    // A limit inside that is longer says nothing.
+    // An inner limit that is longer changes nothing.
     const auto longer = [&]() -> task<int> {
       const auto inner = co_await timeout(1h, waits());
       went_on = true;
@@ -344,7 +344,7 @@ task<> sees_the_job_first(thread_pool& p) {
     const auto outer = co_await timeout(2ms, longer());
     EXPECT_FALSE(outer.has_value());
     EXPECT_FALSE(went_on);
-    // One that is shorter is the boundary: the task goes on there.
+    // A shorter one is the boundary: the task goes on there.
     const auto inner = co_await timeout(1h, timeout(2ms, waits()));
     EXPECT_TRUE(inner.has_value() && !inner->has_value());
     EXPECT_FALSE(went_on);
@@ -378,7 +378,7 @@ TEST(pool_deadline, reaches_an_awaiter_that_sleeps_though_the_job_was_the_first)
   EXPECT_FALSE(went_on);
 }
 
-/// Keeps the thread of a pool that looks at the clock: no timer of that pool fires.
+/// Holds the pool thread that watches the clock: no timer of that pool fires.
 class held_clock final : public observer {
  public:
   explicit held_clock(thread_pool& p) : heard_(p.subscribe(*this)) {
@@ -398,7 +398,7 @@ class held_clock final : public observer {
   subscription heard_;
 };
 
-/// The awaiter hears of the deadline first, and stops the job.
+/// The deadline reaches the awaiter first, which stops the job.
 task<> sees_its_own_limit_first(thread_pool& p) {
   work<int> job;
   {
@@ -418,7 +418,7 @@ task<> sees_its_own_limit_first(thread_pool& p) {
 }
 TEST(pool_deadline, reaches_the_awaiter_before_the_job) { with_each(sees_its_own_limit_first); }
 
-/// The job finds that the deadline has passed at one of its own waits, and the timer of its pool never fires: the reason is the same.
+/// The job sees the passed deadline at its own wait, and the pool's timer never fires: same reason.
 TEST(pool_deadline, is_the_reason_though_the_timer_of_the_pool_is_late) {
   thread_pool late({.max_threads = 1});
   thread_pool other({.max_threads = 1});
@@ -432,7 +432,7 @@ TEST(pool_deadline, is_the_reason_though_the_timer_of_the_pool_is_late) {
   expect_late(job.fetch());
 }
 
-/// The awaiter calls off a job that has not begun, and so calls its callback and the observers: what these submit is not the awaiter's.
+/// The awaiter cancels a queued job, and so runs its callback and observers: their jobs inherit no deadline.
 TEST(pool_deadline, of_an_awaiter_is_not_inherited_through_a_callback_or_an_observer) {
   work<time_point> by_callback;
   work<time_point> by_observer;
@@ -497,7 +497,7 @@ TEST(pool_deadline, of_a_task_that_helps_is_not_inherited_through_a_callback) {
   EXPECT_EQ(submitted.fetch().value(), time_point::max());
 }
 
-/// The awaiter is the first that hears of the deadline.
+/// The deadline reaches the awaiter first.
 TEST(pool_deadline, is_told_to_observers_though_the_awaiter_was_the_first) {
   for (const bool has_begun : {true, false}) {
     thread_pool p({.max_threads = 1, .on_unhandled = quiet});
@@ -558,7 +558,7 @@ TEST(pool_deadline, is_not_told_before_it_passes) {
   EXPECT_EQ(times_told(heard, job.id()), 1U);
 }
 
-/// What the job awaits under a shield ends for the deadline first, and the job fails with that cancellation: it is stopped in each order.
+/// The deadline ends a wait under a shield, and the job fails with that cancellation. Stops in each order.
 TEST(pool_deadline, is_the_reason_though_the_job_fails_with_the_cancellation_of_another) {
   for (const bool is_timer_late : {true, false}) {
     thread_pool p({.max_threads = 1, .on_unhandled = quiet});
@@ -595,7 +595,7 @@ TEST(pool_deadline, is_the_reason_though_the_job_fails_with_the_cancellation_of_
   }
 }
 
-/// No cause of its own: it sees what became of the job.
+/// It has no cause of its own: it sees the end of the job.
 task<> is_told_outside(thread_pool& p) {
   auto job = co_await under_limit(p, hour);
   const auto end = co_await job.result();
@@ -671,7 +671,7 @@ TEST(pool_deadline, of_a_clean_up_is_its_limit) {
   EXPECT_EQ(value, 7);
 }
 
-// ---- attempts ---------------------------------------------------------------------------------------------------------
+// ---- attempts ---------------------------------------------------------------------------------------------
 
 /// Each attempt has the deadline; none begins after it.
 task<> limits_attempts(thread_pool& p) {
@@ -693,7 +693,7 @@ task<> limits_attempts(thread_pool& p) {
     auto job = co_await under_limit(p, body, retried);
     job.wait();
     EXPECT_NE(job.status(), work_status::succeeded);
-    // Awaited, and over before the awaiter looks.
+    // Awaited, and ended before its awaiter checks it.
     bool went_on = false;
     const auto waits = [&]() -> task<int> {
       auto mine = p.submit(body, retried);
@@ -717,9 +717,9 @@ task<> limits_attempts(thread_pool& p) {
 }
 TEST(pool_deadline, holds_for_all_attempts_of_a_job_together) { with_each(limits_attempts); }
 
-// ---- what comes before the deadline -----------------------------------------------------------------------------------
+// ---- what comes before the deadline -----------------------------------------------------------------------
 
-/// Waits until the deadline has come to other jobs, that have the same.
+/// Waits until the deadline has reached other jobs with the same deadline.
 task<> lets_pass(thread_pool& p, time_point at) {
   std::optional<work<int>> mark;
   const auto submits = [&]() -> task<> {
@@ -730,7 +730,7 @@ task<> lets_pass(thread_pool& p, time_point at) {
   if (mark.has_value()) mark->wait();
 }
 
-/// A job that is stopped before the deadline, and ends after it, was stopped for the first cause. Returns false if the stop was late.
+/// Stops a job before the deadline; it ends later, for the first cause. Returns false if the stop was late.
 task<bool> keeps_the_first_cause(thread_pool& p, std::chrono::nanoseconds limit) {
   sync::event go;
   sync::event inside;
@@ -825,7 +825,7 @@ task<> keeps_an_exception(thread_pool& p) {
 }
 TEST(pool_deadline, does_not_replace_an_exception) { with_each(keeps_an_exception); }
 
-/// A limit of the job's own ends it before the deadline. It fails then, and its awaiter looks after the deadline. Returns false if the job was late.
+/// The job's own limit ends it early, with a failure; its awaiter looks later. Returns false if it was late.
 task<bool> keeps_an_early_exception(thread_pool& p, std::chrono::nanoseconds limit, unsigned retries) {
   time_point ended = time_point::max();
   work<int> job;

@@ -1,5 +1,5 @@
-// A task that a cause has reached does not go on with what another task leaves behind when it unwinds for the same cause: a permit, a lock, a
-// cell, a passage, a notification.
+// A task that a cause has reached does not take over what another task leaves when it unwinds for the same
+// cause: a permit, a lock, a cell, a passage, a notification.
 #include "api/scenario_support.hpp"
 
 #include <rota/scope.hpp>
@@ -57,7 +57,7 @@ struct at_end {
 using shared = std::shared_ptr<meeting>;
 using way = task<void> (*)(shared);
 
-// Each spawns a task that waits for ever, and waits for what that does when it is unwound.
+// Each spawns a task that waits for ever, and waits for an event that its unwinding sets.
 
 task<void> releases(shared x) {
   const at_end last([x] { x->permits.release(); });

@@ -1,4 +1,4 @@
-// A name server that answers the question for A and never the one for AAAA held the system's resolver up: resolve() and connect() said timed_out.
+// Regression: resolve() and connect() timed out if a name server answers for A and never for AAAA.
 #include <rota/net/resolve.hpp>
 #include <rota/net/tcp_listener.hpp>
 #include <rota/runtime.hpp>

@@ -26,7 +26,7 @@ task<> ends() { co_return; }
 task<> takes(int, int, int) { co_return; }
 task<> takes_one(int) { co_return; }
 
-/// A runtime whose only worker is inside of a task from its construction on, until its end.
+/// A runtime with one worker, which is inside of a task from construction to the end.
 class held_runtime {
  public:
   held_runtime() : rt_(options()) {
@@ -131,7 +131,7 @@ TEST(regress_spawn_site, a_dump_lists_all_of_very_many_tasks_that_never_ran) {
   EXPECT_EQ(count_of(h.rt().dump(), "  task "), 0U) << h.rt().dump();
 }
 
-// Entries are used again: three times as many tasks as there are, in turn.
+// Entries are reused: runs three times as many tasks as there are entries.
 TEST(regress_spawn_site, an_entry_is_used_again) {
   runtime rt(with_workers(2));
   for (int i = 0; i < 3000; ++i) rt.spawn(ends()).join();

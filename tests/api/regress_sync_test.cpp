@@ -1,9 +1,9 @@
-// Locks and signals that were given to somebody who does not take them, on real threads.
+// Locks and signals that are given to a task that does not take them, on real threads.
 //
 //   row 3   a grant beside a limit, then a lock   a_grant_beside_a_limit_is_the_tasks_or_the_next_ones
 //   row 4   a signal beside a wait that begins     no_signal_is_lost_beside_a_wait_that_begins
-//   row 5   a waiter goes that was called already  what_was_given_to_who_goes_reaches_another
-//   row 21  who is woken comes back at once         a_hundred_that_are_woken_come_back
+//   row 5   a waiter that was woken goes          what_was_given_to_who_goes_reaches_another
+//   row 21  a woken task comes back at once       a_hundred_that_are_woken_come_back
 //   -       ready cases that are neighbours         each_ready_case_of_a_select_wins_as_often_as_the_others
 #include "api/scenario_support.hpp"
 #include "support/signal_race.hpp"
@@ -39,7 +39,7 @@ constexpr int rounds(int all) { return sanitized ? all / 50 : all; }
 
 // ---- row 3
 
-/// What all kinds of lock have in common here.
+/// Shared by all kinds of locks here.
 struct by_mutex {
   sync::mutex m;
   [[nodiscard]] auto lock() { return m.lock(); }
@@ -76,7 +76,7 @@ task<int> holds(contended<Lock>& x) {
   co_return times;
 }
 
-/// Its limit has passed when it begins to wait: what it gets, it gets between that and its leaving.
+/// The limit has passed when it begins to wait: it may be granted between that and its removal.
 template <class Lock>
 task<int> gives_up(contended<Lock>& x, int attempts) {
   int got = 0;
@@ -202,7 +202,7 @@ TEST(regress_sync, what_was_given_to_who_goes_reaches_another) {
     goes.cancel();
     s.put();
     goes_too.cancel();
-    if (i % 16 == 0) s.wait_until_empty();  // only who stays is sure to be there
+    if (i % 16 == 0) s.wait_until_empty();  // only the task `stays` is sure to be there
   }
   s.wait_until_empty();
   s.end();

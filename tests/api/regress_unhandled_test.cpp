@@ -1,5 +1,5 @@
-// Regression: exceptions of pool jobs, of a pool's handlers and of mailbox handlers that no caller could see were silent. Each row of
-// the table in docs/failures.md.
+// Regression: exceptions that no caller could see, of pool jobs, pool handlers and mailbox handlers, were
+// silent. One test for each row of the table in docs/failures.md.
 #include <rota/gate/actor.hpp>
 #include <rota/gate/mailbox.hpp>
 #include <rota/pool/events.hpp>
@@ -31,7 +31,7 @@ using rota::unhandled_policy;
 using rota::pool::thread_pool;
 using rota::pool::work_options;
 
-/// What the policy's function was given.
+/// The argument of the policy's function.
 struct heard {
   unhandled_from from;
   std::uint64_t number;
@@ -65,7 +65,7 @@ std::vector<heard> reports_of(F body) {
   return take_all();
 }
 
-// ---- jobs -----------------------------------------------------------------------------------------------------------
+// ---- jobs -------------------------------------------------------------------------------------------------
 
 TEST(regress_unhandled, dropped_job_is_reported_once_with_id_and_name) {
   std::uint64_t id = 0;
@@ -232,7 +232,7 @@ TEST(regress_unhandled, each_failure_is_fetched_or_reported_whichever_owner_is_l
   EXPECT_EQ(found.size(), static_cast<std::size_t>(rounds - fetched));
 }
 
-// ---- handlers of a pool ---------------------------------------------------------------------------------------------
+// ---- handlers of a pool -----------------------------------------------------------------------------------
 
 TEST(regress_unhandled, callback_that_is_told_of_a_failure_has_seen_it) {
   int told = 0;
@@ -323,9 +323,9 @@ TEST(regress_unhandled, runtime_refuses_the_policy_of_a_pool_in_its_blocking_opt
   EXPECT_THROW(rota::runtime refused(options), std::invalid_argument);
 }
 
-// ---- mailboxes ------------------------------------------------------------------------------------------------------
+// ---- mailboxes --------------------------------------------------------------------------------------------
 
-/// Sends `messages` messages to a handler that throws, and destroys the mailbox. Returns what was reported until then.
+/// Sends `messages` messages to a throwing handler, destroys the mailbox, and returns the reports until then.
 std::vector<heard> reports_of_mailbox(rota::gate::on_error policy, int messages, bool reads_error) {
   static_cast<void>(take_all());
   {

@@ -1,13 +1,13 @@
 // Tasks that block, runtimes beside and inside of one another.
 //
-//   scenario 16   every worker blocks                      both_workers_block_and_the_reports_are_limited
-//   scenario 17   block_on inside a task                   block_on_in_a_task_is_refused_and_in_place_it_works
-//   scenario 18   two runtimes                             each_task_resumes_on_a_thread_of_its_own_runtime,
-//                                                          a_runtime_inside_of_a_task_of_another,
-//                                                          destroyed_in_any_order_they_resolve_the_joins
-//   row 10        joins that go deep                        joins_that_go_deep_need_no_deep_stack, unit: blocking.*
-//   row 14        B's waker fired on a worker of A         each_task_resumes_on_a_thread_of_its_own_runtime
-//   row 16        a worker that stays in user code         what_waits_behind_a_busy_worker_is_taken_away
+//  scenario 16  every worker blocks               both_workers_block_and_the_reports_are_limited
+//  scenario 17  block_on inside a task            block_on_in_a_task_is_refused_and_in_place_it_works
+//  scenario 18  two runtimes                      each_task_resumes_on_a_thread_of_its_own_runtime,
+//                                                 a_runtime_inside_of_a_task_of_another,
+//                                                 destroyed_in_any_order_they_resolve_the_joins
+//  row 10       joins that go deep                joins_that_go_deep_need_no_deep_stack, unit: blocking.*
+//  row 14       B's waker fired on a worker of A  each_task_resumes_on_a_thread_of_its_own_runtime
+//  row 16       a worker that stays in user code  what_waits_behind_a_busy_worker_is_taken_away
 #include "api/scenario_support.hpp"
 
 #include <rota/rota.hpp>
@@ -28,10 +28,10 @@ std::size_t lines_with(const std::string& text, const std::string& words) {
   return n;
 }
 
-// Eight times a task is stuck until the watchdog has said so, or would have; the first two hold both workers.
+// Eight times a task is stuck until the watchdog has reported it, or would have; two hold both workers.
 TEST(scenario_blocking, both_workers_block_and_the_reports_are_limited) {
   runtime_options o = with_workers(2);
-  o.watchdog = 200ms;  // so long that a busy machine stalls nobody else
+  o.watchdog = 200ms;  // long: on a busy machine only stuck tasks count as stalled
   runtime rt(o);
   struct body {
     static task<int> naps(int n) {
@@ -194,7 +194,7 @@ TEST(scenario_blocking, a_runtime_inside_of_a_task_of_another) {
     static task<int> inside(runtime_handle around) {
       const int got = block_in_place([&around] {
         runtime inner(with_workers(1));
-        // A task of the inner one waits for one of the outer one, whose only worker is here; its role is lent.
+        // A task of `inner` awaits one of `outer`. The only worker of `outer` is here; it lends its role.
         return inner.block_on(adds(around.spawn(number(20))));
       });
       co_return got;

@@ -1,12 +1,12 @@
-// What channels do where something is in the way.
+// Channels that are closed, full, or used by tasks that are cancelled or move to other workers.
 //
-//   scenario 26   called, and cancelled          what_a_cancelled_receiver_was_called_for_reaches_another,
-//                                                a_cancelled_receive_of_any_channel_has_taken_nothing
-//   scenario 27   gone on another worker         halves_go_on_any_worker_and_the_last_one_is_told;
-//                                                used twice: compile/broadcast_receiver_copy_fails, oneshot's send is for rvalues
-//   scenario 32   full                           each_policy_counts_what_it_does_and_the_totals_add_up,
-//                                                who_waits_for_room_goes_on_in_its_order, what_is_dropped_may_use_the_channel
-//   row 6         two and two on one place       two_senders_and_two_receivers_on_one_place_go_on
+//  scenario 26  called, and cancelled     what_a_cancelled_receiver_was_called_for_reaches_another,
+//                                         a_cancelled_receive_of_any_channel_has_taken_nothing
+//  scenario 27  gone on another worker    halves_go_on_any_worker_and_the_last_one_is_told;
+//                                         used twice: compile/broadcast_receiver_copy_fails, oneshot: rvalues
+//  scenario 32  full                      each_policy_counts_what_it_does_and_the_totals_add_up,
+//                                         who_waits_for_room_*, what_is_dropped_may_use_the_channel
+//  row 6        two and two on one place  two_senders_and_two_receivers_on_one_place_go_on
 #include "api/scenario_support.hpp"
 
 #include <rota/channel/bounded.hpp>
@@ -36,7 +36,7 @@ static_assert(!std::is_copy_constructible_v<channel::oneshot_sender<int>>);
 static_assert(
     !std::is_invocable_v<decltype(&channel::oneshot_sender<int>::send), channel::oneshot_sender<int>&, int>);
 
-/// Says how often it goes on, and what it gets.
+/// Records how often it goes on, and what it gets.
 template <class Receiver>
 task<int> receives(Receiver& from, std::atomic<int>& waiting) {
   ++waiting;
@@ -49,7 +49,7 @@ outcome<T> outcome_of(join_handle<T>& of) {
   return *of.wait_for(std::chrono::hours::max());
 }
 
-// Of two that wait one is cancelled, at about the time at which an item comes: the other one gets it, or it is still there.
+// One of two waiters is cancelled while an item comes: the other one gets it, or it is still there.
 TEST(scenario_channels, what_a_cancelled_receiver_was_called_for_reaches_another) {
   runtime rt(with_workers(2));
   auto [tx, rx] = channel::bounded<int>(4);
@@ -101,7 +101,7 @@ TEST(scenario_channels, a_cancelled_receive_of_any_channel_has_taken_nothing) {
   }
 }
 
-// Each task takes a half along, and ends on whatever worker: the receivers hear of the end when the last one has gone.
+// Each task ends with its half on any worker: the receivers see the end when the last half has gone.
 TEST(scenario_channels, halves_go_on_any_worker_and_the_last_one_is_told) {
   runtime rt(with_workers(4));
   auto made = channel::bounded<int>(2);
@@ -207,7 +207,7 @@ TEST(scenario_channels, who_waits_for_room_goes_on_in_its_order) {
   EXPECT_EQ(tx.try_send(0), send_status::sent);
   EXPECT_EQ(tx.try_send(9), send_status::full);
   EXPECT_EQ(tx.stats().refused, 1U);
-  // On one worker each goes from its note to its wait before another begins.
+  // On one worker each task goes from its note to its wait before another one begins.
   std::vector<int> order;
   std::atomic<int> noted = 0;
   const auto sends =
@@ -226,7 +226,7 @@ TEST(scenario_channels, who_waits_for_room_goes_on_in_its_order) {
   for (auto& each : all) each.join();
 }
 
-/// Receives, sends and counts as it goes: under a lock of the channel's it would wait for itself.
+/// Receives, sends and counts in its destructor: under a lock of the channel it would deadlock.
 struct busy {
   explicit busy(std::function<void()> last) : at_the_end(std::move(last)) {}
   busy(busy&& other) noexcept : at_the_end(std::exchange(other.at_the_end, nullptr)) {}
@@ -252,7 +252,7 @@ TEST(scenario_channels, what_is_dropped_may_use_the_channel) {
   EXPECT_EQ(made.sender.try_send(busy([] {})), send_status::sent);
   EXPECT_EQ(ended, 1);
   EXPECT_EQ(made.sender.stats().dropped_oldest, 1U);
-  // One that takes the next one out, in the middle of being dropped.
+  // One that takes the next item out while it is dropped.
   auto again = channel::bounded<busy>(2, {.on_full = overflow::drop_oldest});
   const auto takes = [&again, &ended] {
     ++ended;
@@ -263,7 +263,7 @@ TEST(scenario_channels, what_is_dropped_may_use_the_channel) {
   EXPECT_EQ(again.sender.try_send(busy([] {})), send_status::sent);
   EXPECT_EQ(ended, 2);
   EXPECT_EQ(again.receiver.size(), 1U);
-  // One that sends, by a try and by a wait: each drops what was sent just before.
+  // One that sends while it is dropped, by a try and by a wait: each drops what was sent just before.
   auto full = channel::bounded<busy>(1, {.on_full = overflow::drop_oldest});
   const auto sends = [&full, &ended] {
     ++ended;

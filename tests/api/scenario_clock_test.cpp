@@ -1,11 +1,11 @@
 // Time that does strange things. This program's clock_gettime() is its own: tests move what rota sees.
 //
-//   scenario 28   sleep(max), sleep_until(max)      the_longest_sleeps_never_end_and_can_be_cancelled
-//   scenario 29   sleep(-5 s), sleep(0)             a_sleep_of_nothing_is_one_turn
-//   scenario 30   the realtime clock is stepped     steps_of_the_realtime_clock_have_no_effect
-//   scenario 31   the monotonic clock jumps         after_a_jump_of_an_hour_each_timer_fires_once, *_intervals_*
-//   row 11        timers on the real clock          timers_of_1_to_5000_ms_are_never_early
-//   row 12        after a stall of 200 ms           after_a_stall_all_due_timers_fire_once
+//  scenario 28  sleep(max), sleep_until(max)   the_longest_sleeps_never_end_and_can_be_cancelled
+//  scenario 29  sleep(-5 s), sleep(0)          a_sleep_of_nothing_is_one_turn
+//  scenario 30  the realtime clock is stepped  steps_of_the_realtime_clock_have_no_effect
+//  scenario 31  the monotonic clock jumps      after_a_jump_of_an_hour_each_timer_fires_once, *_intervals_*
+//  row 11       timers on the real clock       timers_of_1_to_5000_ms_are_never_early
+//  row 12       after a stall of 200 ms        after_a_stall_all_due_timers_fire_once
 #include "api/scenario_support.hpp"
 
 #include <rota/time.hpp>
@@ -35,7 +35,7 @@ void add(timespec& to, std::int64_t nanoseconds) noexcept {
 
 }  // namespace
 
-// Takes the place of the C library's, for every library of this program.
+// Replaces the C library's function, for every library of this program.
 extern "C" int clock_gettime(clockid_t clock, timespec* out) noexcept {
   const long result = ::syscall(SYS_clock_gettime, clock, out);
   if (result != 0) return -1;
@@ -55,7 +55,7 @@ using steady = std::chrono::steady_clock;
 
 void jump_ahead(std::chrono::nanoseconds by) { monotonic_ahead += by.count(); }
 
-/// One worker takes what foreign threads spawn in turn: whatever was spawned before has had its first run.
+/// One worker takes spawns of foreign threads in turn: all that were spawned before have had their first run.
 void let_all_run(runtime& rt) { EXPECT_EQ(rt.spawn(number(1)).join(), 1); }
 
 TEST(scenario_clock, these_tests_move_the_clocks) {
@@ -156,7 +156,7 @@ struct latenesses {
   }
 };
 
-// It goes a day back, then two days ahead, again and again, while timers are armed and fire.
+// The clock goes a day back, then two days ahead, again and again, while timers are armed and fire.
 TEST(scenario_clock, steps_of_the_realtime_clock_have_no_effect) {
   runtime rt(with_workers(2));
   const unsigned reads = realtime_reads;
@@ -196,9 +196,9 @@ task<> notes_its_end(std::vector<int>& order, int me, steady::time_point due) {
   order.push_back(me);
 }
 
-/// Each of 0..n-1 once, and nearer to their order than to none: in a random order half of all numbers come before a smaller one. A worker runs first what a
-/// look at the timers woke last, and behind a busy worker the watchdog has looks of its own, whose tasks come by another queue. How many looks there
-/// are depends on time. wheel_test and shard_test check the order in which one look finds the timers.
+/// Each of 0..n-1 once, and nearly in order: in a random order half of all numbers come before a smaller one.
+/// A worker runs first what a poll of the timers woke last. Behind a busy worker the watchdog polls too, and
+/// its tasks come by another queue. wheel_test and shard_test check the order in one poll.
 void expect_once_and_nearly_in_order(std::vector<int> order, int n) {
   int ahead = 0;
   for (std::size_t i = 0; i + 1 < order.size(); ++i) ahead += order[i] > order[i + 1] ? 1 : 0;

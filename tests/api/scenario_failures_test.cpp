@@ -1,13 +1,13 @@
-// What fails, and who hears of it.
+// What fails, and where the failure is reported.
 //
-//   scenario 1   a body throws std::runtime_error            the_same_object_arrives_and_the_worker_goes_on
-//   scenario 2   a body throws, the handle has gone          the_hook_is_called_once_with_all_that_is_known, and two deaths
-//   scenario 3   a body throws an int                        an_int_arrives
-//   scenario 4   a destructor throws during unwinding        scenario_death.*unwinding*
-//   scenario 5   await_suspend throws                        start_may_throw_and_the_task_goes_on
-//   scenario 6   await_resume throws                         await_resume_may_throw_and_the_task_goes_on
-//   scenario 7   a result's destructor throws                scenario_death.a_results_destructor_that_throws
-//   scenario 8   no memory for a frame                       a_spawn_without_memory_has_started_nothing
+//  scenario 1  a body throws std::runtime_error      the_same_object_arrives_and_the_worker_goes_on
+//  scenario 2  a body throws, the handle has gone    the_hook_is_called_once_with_all_that_is_known, 2 deaths
+//  scenario 3  a body throws an int                  an_int_arrives
+//  scenario 4  a destructor throws during unwinding  scenario_death.*unwinding*
+//  scenario 5  await_suspend throws                  start_may_throw_and_the_task_goes_on
+//  scenario 6  await_resume throws                   await_resume_may_throw_and_the_task_goes_on
+//  scenario 7  a result's destructor throws          scenario_death.a_results_destructor_that_throws
+//  scenario 8  no memory for a frame                 a_spawn_without_memory_has_started_nothing
 #include "api/scenario_support.hpp"
 
 #include <rota/channel/bounded.hpp>
@@ -56,7 +56,7 @@ TEST(scenario_failures, an_int_arrives) {
   }
 }
 
-// --- an exception that nobody will take
+// --- an exception that no handle takes
 
 struct heard {
   static inline std::atomic<int> calls = 0;

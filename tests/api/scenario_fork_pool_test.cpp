@@ -1,5 +1,5 @@
-// Scenario 35 for a thread pool: a process with a pool forks. The child has none of the pool's threads: it starts nothing in its parent's pool, waits for
-// none of its works, and destroys its handles, guards and watches without a wait. A job may fork, and a pool of the child's own works.
+// Scenario 35 for a thread pool: a process with a pool forks. The child, without the pool's threads, starts
+// and awaits nothing in that pool, and destroys handles, guards and watches at once. A job may fork.
 #include "api/fork_support.hpp"
 #include "api/scenario_support.hpp"
 
@@ -120,7 +120,7 @@ TEST(scenario, no_35_a_child_waits_for_no_work_of_its_parent) {
   EXPECT_EQ(of.open.fetch().value(), 4) << "the parent's pool goes on";
 }
 
-// ---- guards and watches ---------------------------------------------------------------------------------------------
+// ---- guards and watches -----------------------------------------------------------------------------------
 
 TEST(scenario, no_35_guards_of_a_pool_go_in_a_child_without_a_wait) {
   if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
@@ -173,7 +173,7 @@ TEST(scenario, no_35_a_child_watches_no_source_of_its_parent) {
   EXPECT_EQ(handled, 1) << "the parent's watch goes on";
 }
 
-/// Holds the pool's thread that tells it of a job's end.
+/// Holds the pool's thread while it reports a job's end.
 class held_observer final : public pool::observer {
  public:
   std::latch entered{1};
@@ -197,7 +197,7 @@ TEST(scenario, no_35_a_subscription_goes_in_a_child_without_the_handler_that_run
   job.wait();
 }
 
-// ---- a job blocks in the child ----------------------------------------------------------------------------------------
+// ---- a job blocks in the child ----------------------------------------------------------------------------
 
 /// On the pool's only thread, with another job in the queue.
 pid_t forks_and_blocks(std::latch& queued, int& runs) {

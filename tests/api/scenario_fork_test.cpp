@@ -1,5 +1,5 @@
-// Scenario 35: a process with a runtime forks, and the child uses it. What it calls is refused, the parent's tasks, sockets and operations are left
-// alone, and a runtime of its own works. So it is with executors, mailboxes and actors.
+// Scenario 35: a process with a runtime forks, and the child uses it. Calls are refused; the parent's tasks,
+// sockets and operations are left alone; a runtime of the child works. Also executors, mailboxes, actors.
 #include "api/fork_support.hpp"
 #include "api/scenario_support.hpp"
 
@@ -37,7 +37,7 @@ namespace {
 
 task<int> number(int n) { co_return n; }
 
-/// Reads one byte from where nothing is yet: on the ring the kernel has it meanwhile, without one a thread of the pool.
+/// Reads one byte from an empty source: the kernel holds the read on the ring, else a thread of the pool.
 task<std::size_t> read_one(int from) {
   fs::file at = fs::file::adopt(from).value();
   std::array<std::byte, 1> byte;
@@ -82,7 +82,7 @@ int calls_in_a_child(runtime& rt, runtime_handle& handle) {
   return wrong;
 }
 
-/// What is under way while the process forks: a read that waits, and a socket that somebody listens to.
+/// Under way while the process forks: a read that waits, and a listening socket.
 void fork_beside_tasks(io_backend backend) {
   // The workers and the watchdog do what they do.
   if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
@@ -135,7 +135,7 @@ TEST(scenario, no_35_a_child_never_submits_to_the_ring_of_its_parent) {
   fork_beside_tasks(io_backend::uring);
 }
 
-// ---- a task forks ---------------------------------------------------------------------------------------------------
+// ---- a task forks -----------------------------------------------------------------------------------------
 
 /// Calls `start` and returns `bit` if it was not refused.
 template <class F>
@@ -143,7 +143,7 @@ int unless_refused(int bit, F start) {
   return is_refused(start) ? 0 : bit;
 }
 
-/// In a task that goes on in the child, which has no worker: returns a bit for each way to start something that was not refused.
+/// In a task that goes on in the child, without a worker: returns a bit for each start that was not refused.
 int starts_in_a_task(scope& inner, async_scope& all, join_set<int>& set, pool::thread_pool& works) {
   int wrong = unless_refused(1, [] { spawn(number(1)).detach(); });
   wrong |= unless_refused(
@@ -219,9 +219,9 @@ TEST(scenario, no_35_a_pool_is_destroyed_in_a_child_without_its_threads) {
   EXPECT_EQ(code_of(child), 0);
 }
 
-// ---- executors ------------------------------------------------------------------------------------------------------
+// ---- executors --------------------------------------------------------------------------------------------
 
-// ---- waits ----------------------------------------------------------------------------------------------------------
+// ---- waits ------------------------------------------------------------------------------------------------
 
 task<> waits_for(sync::event& end) { co_await end.wait(); }
 
@@ -430,7 +430,7 @@ void expect_orders_refused(claims& all, gates& of) {
                      "an actor's constructor fails");
 }
 
-/// In a child: the parent's are refused, and go without a wait.
+/// In a child: the parent's objects refuse calls, and are destroyed without a wait.
 void expect_gates_refused(claims& all, std::unique_ptr<gates>& of) {
   expect_sends_refused(all, *of);
   expect_waits_refused(all, *of);
@@ -519,7 +519,7 @@ TEST(scenario, no_35_a_child_sends_nothing_to_an_executor_on_a_testing_runtime_o
   EXPECT_EQ(handled, 1);
 }
 
-// ---- channels, whose lines of waiters have locks ---------------------------------------------------------------------
+// ---- channels: their lines of waiters have locks ----------------------------------------------------------
 
 template <class Sender>
 task<> sends_for_ever(Sender to) {
@@ -567,7 +567,7 @@ TEST(scenario, no_35_a_child_tries_a_channel_whose_lock_its_parent_held) {
   fork_beside_a_busy_channel(channel::unbounded<int>());
 }
 
-// ---- a fan-in, which has no threads of its own ------------------------------------------------------------------------
+// ---- a fan-in: it has no threads of its own ---------------------------------------------------------------
 
 TEST(scenario, no_35_a_push_in_a_child_does_not_wait_for_the_consumer_of_its_parent) {
   if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";

@@ -1,16 +1,16 @@
-// Joins that cannot end, and who wins when a task ends in several ways at once.
+// Joins that cannot end, and which end wins when a task ends in several ways at once.
 //
-//   scenario 9    join on self                               a_task_that_joins_itself_is_told_at_once
-//   scenario 10   A joins B, B joins A                       two_that_join_each_other_*, the_watchdog_names_the_circle_once
-//   scenario 23   cancelled while running, then a value      a_value_wins_over_a_cancellation_that_nobody_looked_at
-//   scenario 24   cancelled before the first run             cancelled_before_it_runs_it_never_does
-//   scenario 25   cancel, completion and drop at once        a_million_tasks_end_in_exactly_one_way
-//   scenario 39   two tasks await one handle                 the_second_that_awaits_a_handle_is_refused
-//   row 1         cancel a task that nobody will wake        a_task_that_nobody_will_wake_can_be_cancelled
-//   row 23        cancelled from another thread              frames_go_on_a_thread_of_their_runtime
-//   row 24        a waker of the leaf before                 the_waker_of_an_earlier_leaf_does_not_end_a_later_one
-//   row 25        cancelled under a shield                   what_came_under_a_shield_is_not_lost
-//   row 27        wait_for gives up while the task ends      wait_for_beside_the_end_loses_nothing
+//  scenario 9   join on self                           a_task_that_joins_itself_is_told_at_once
+//  scenario 10  A joins B, B joins A                   two_that_join_each_other_*, the_watchdog_names_*
+//  scenario 23  cancelled while running, then a value  a_value_wins_over_a_cancellation_that_nobody_looked_at
+//  scenario 24  cancelled before the first run         cancelled_before_it_runs_it_never_does
+//  scenario 25  cancel, completion and drop at once    a_million_tasks_end_in_exactly_one_way
+//  scenario 39  two tasks await one handle             the_second_that_awaits_a_handle_is_refused
+//  row 1        cancel a task that no event will wake  a_task_that_nobody_will_wake_can_be_cancelled
+//  row 23       cancelled from another thread          frames_go_on_a_thread_of_their_runtime
+//  row 24       a waker of the leaf before             the_waker_of_an_earlier_leaf_does_not_end_a_later_one
+//  row 25       cancelled under a shield               what_came_under_a_shield_is_not_lost
+//  row 27       wait_for gives up while the task ends  wait_for_beside_the_end_loses_nothing
 #include "api/scenario_support.hpp"
 
 #include <rota/cancel.hpp>
@@ -128,7 +128,7 @@ TEST(scenario_joins, a_shutdown_destroys_two_that_join_each_other) {
 }
 
 #if !defined(NDEBUG)
-/// What is written to standard error, line by line, as it comes.
+/// Reads standard error line by line.
 class standard_error {
  public:
   standard_error() : before_(::dup(STDERR_FILENO)) {
@@ -170,7 +170,7 @@ TEST(scenario_joins, the_watchdog_names_the_circle_once) {
     two.embrace(rt);
     first_words = two.words();
     first_line = said.next_line();
-    // A second circle is the next that is named: the first one was named once.
+    // A second circle is the next one to be reported: the first one was reported once.
     other.embrace(rt);
     second_words = other.words();
     second_line = said.next_line();
@@ -245,7 +245,7 @@ task<> ends_somehow(contested& c, std::atomic<int>& values, witness /*mine*/) {
   ++values;
 }
 
-// One thread fires what the tasks wait for, one cancels them, one lets go of the handles or takes the outcome.
+// T1 fires the events of the tasks, T2 cancels the tasks, T3 drops the handles or takes the outcomes.
 TEST(scenario_joins, a_million_tasks_end_in_exactly_one_way) {
   constexpr int batch = 500;
   constexpr int rounds = sanitized ? 200 : 2000;

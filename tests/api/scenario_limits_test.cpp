@@ -1,4 +1,4 @@
-// What is refused, and how.
+// Limits: what is refused, and how.
 //
 //   scenario 21   too many references           unit: task_state_aborts.*, waker_count.*
 //   scenario 22   too many shields              the_256th_shield_is_refused_and_nothing_has_changed;
@@ -147,7 +147,7 @@ TEST(scenario_limits, counters_stay_exact_with_128_workers) {
   std::vector<join_handle<int>> all;
   for (int i = 0; i < 1'000; ++i) all.push_back(rt.spawn(body::turns(i)));
   for (int i = 0; i < 1'000; ++i) EXPECT_EQ(all[static_cast<std::size_t>(i)].join(), i);
-  // A poll is counted when it is over, so after whoever joins has been told.
+  // A poll is counted after it has ended, so after its joiner was woken.
   wait_until([&rt] { return rt.stats().total_polled >= 11'000; });
   const runtime_stats s = rt.stats();
   EXPECT_EQ(s.num_workers, 128U);

@@ -1,8 +1,8 @@
 // A great many: of sleeping tasks, of awaits, of frames one inside the other.
 //
-//   scenario 19   a million tasks asleep at once     many_tasks_sleep_at_once (fewer), a million: tests/stress/sleepers.cpp
-//   scenario 37   a million awaits, one in the next  *_through_a_million_frames
-//   scenario 38   a million awaits that are ready    a_task_that_is_always_ready_does_not_starve_another
+//  scenario 19  a million tasks asleep at once     many_tasks_sleep_at_once (fewer); stress/sleepers.cpp
+//  scenario 37  a million awaits, one in the next  *_through_a_million_frames
+//  scenario 38  a million awaits that are ready    a_task_that_is_always_ready_does_not_starve_another
 #include "api/scenario_support.hpp"
 
 #include <pthread.h>
@@ -40,8 +40,8 @@ TEST(scenario_many, many_tasks_sleep_at_once) {
 // --- depth
 
 constexpr int million = 1'000'000;
-/// An exception costs several microseconds in each frame; under a sanitizer ten times that. A quarter of a million frames
-/// still have but one byte of native stack each.
+/// An exception costs several microseconds in each frame; under a sanitizer ten times that. A quarter of a
+/// million frames still have but one byte of native stack each.
 constexpr int deep_exception = sanitized ? million / 4 : million;
 
 enum class bottom : unsigned char { value, exception, nothing };

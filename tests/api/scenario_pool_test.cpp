@@ -33,7 +33,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// One thread is busy until this is let go.
+/// One thread is busy until the object releases it.
 class busy_pool : public thread_pool {
  public:
   explicit busy_pool(rejection how) : thread_pool({.max_threads = 1, .queue_limit = 2, .on_full = how}) {

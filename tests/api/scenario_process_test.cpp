@@ -1,4 +1,4 @@
-// What a program does to its own process while tasks run.
+// Effects of a program on its own process while tasks run.
 //
 //   scenario 39   a frame is resumed or destroyed by hand     by_hand.*
 //   scenario 40   exit() in a task                            leaving.exit_*
@@ -181,7 +181,7 @@ TEST_F(leaving, no_exception_can_leave_a_hook) {
     event go;
     runtime rt(o);
     rt.spawn(body::fails(go)).detach();
-    go.fire();  // nobody holds it any more, so its worker finds the exception
+    go.fire();  // no handle is left, so its worker finds the exception
     wait_until([] { return false; });
   };
   EXPECT_EXIT(die(), aborted, "std::terminate in task [0-9]+ 'porter'(.|\n)*a letter lost");
@@ -200,7 +200,7 @@ TEST_F(leaving, no_exception_can_leave_a_hook) {
 #endif
 #if !defined(NDEBUG) || defined(ROTA_TEST_ASAN)
 
-/// A leaf that gives its task's frame away, as no leaf should.
+/// A leaf that leaks its task's frame handle, as no leaf should.
 class gives_frame_away final : public leaf {
  public:
   gives_frame_away(event& of, std::coroutine_handle<>& frame) noexcept : inner_(of), frame_(&frame) {}

@@ -1,10 +1,10 @@
 // The end of a runtime while tasks are in every state.
 //
-//   scenario 13   destroyed in one of its tasks       a_runtime_destroyed_on_its_own_worker_says_in_which_task
-//   scenario 14   spawn after the shutdown began      a_spawn_after_it_began_is_refused_by_every_door
-//   scenario 15   foreign spawns during ~runtime      foreign_threads_spawn_through_every_door_while_it_goes
-//   row 17        tasks in timers, sockets, joins     tasks_that_wait_for_anything_end, a_thread_that_joins_is_told
-//   row 26        the last waker outlives everything  the_last_waker_fires_while_the_runtime_goes
+//  scenario 13  destroyed in one of its tasks       a_runtime_destroyed_on_its_own_worker_says_in_which_task
+//  scenario 14  spawn after the shutdown began      a_spawn_after_it_began_is_refused_by_every_door
+//  scenario 15  foreign spawns during ~runtime      foreign_threads_spawn_through_every_door_while_it_goes
+//  row 17       tasks in timers, sockets, joins     tasks_that_wait_for_anything_end, a_thread_that_joins_*
+//  row 26       the last waker outlives everything  the_last_waker_fires_while_the_runtime_goes
 #include "api/scenario_support.hpp"
 
 #include <rota/cancel.hpp>
@@ -51,7 +51,7 @@ TEST(scenario_shutdown, a_spawn_after_it_began_is_refused_by_every_door) {
       ++count;
       co_return;
     }
-    /// Told to stop, it spawns once more.
+    /// After a request to stop it spawns once more.
     static task<> spawns_late(std::atomic<int>& ran, std::atomic<int>& ended, std::atomic<bool>& refused) {
       const auto guard = shield(1h);
       co_await sleep_for(1us);  // known to the runtime from here on
@@ -244,8 +244,8 @@ TEST(scenario_shutdown, a_thread_that_joins_is_told) {
 
 // --- what outlives it
 
-// The one waker of a task fires, on a thread of the program, beside the end of the runtime that the task belongs to. It is
-// used up while others may run the task to its end, destroy the runtime, and free whatever they held.
+// A thread of the program fires the one waker of a task beside the end of the task's runtime. Meanwhile other
+// threads may run the task to its end, destroy the runtime and free its memory.
 TEST(scenario_shutdown, the_last_waker_fires_while_the_runtime_goes) {
   constexpr int rounds = sanitized ? 200 : 2'000;
   std::atomic<int> ended = 0;
@@ -269,7 +269,7 @@ TEST(scenario_shutdown, the_last_waker_fires_while_the_runtime_goes) {
       last.wake();
     });
     together.arrive_and_wait();
-    // Now one is first, now the other. It computes: on a loaded machine each yield would last as long as a slice of another program.
+    // Either side may be first. It computes, since on a loaded machine a yield lasts a whole time slice.
     volatile int computed = 0;
     while (computed < 50 * (r % 64)) {
       const int next = computed + 1;

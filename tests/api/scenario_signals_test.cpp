@@ -1,11 +1,11 @@
 // Signals that tasks wait for.
 //
-//   scenario 36   one event for each signal, the disposition afterwards   signals.each_one_*, signals.the_handler_*
-//   scenario 36   the thread that takes them sleeps in block_on           signals.a_thread_that_sleeps_*
-//   scenario 36   a thousand signals a second                             signals.a_storm_*
-//   scenario 36   a signal on a worker                                    signals.a_worker_*
-//   scenario 36   a signal that every thread blocks                       signals.blocked_*
-//   scenario 35   a fork drops what it has inherited                      signals.a_fork_*
+//  scenario 36  one event for each, the disposition afterwards  signals.each_one_*, signals.the_handler_*
+//  scenario 36  the thread that takes them sleeps in block_on   signals.a_thread_that_sleeps_*
+//  scenario 36  a thousand signals a second                     signals.a_storm_*
+//  scenario 36  a signal on a worker                            signals.a_worker_*
+//  scenario 36  a signal that every thread blocks               signals.blocked_*
+//  scenario 35  a fork drops what it has inherited              signals.a_fork_*
 #include "api/scenario_support.hpp"
 
 #include <rota/rota.hpp>
@@ -74,7 +74,7 @@ TEST(signals, each_one_is_one_event) {
   EXPECT_FALSE(more);
 }
 
-/// The only thread that takes signals sleeps in block_on() when they come. ThreadSanitizer delays a handler until its thread calls libc.
+/// block_on() is the only thread that takes signals, and sleeps. TSan delays a handler until a libc call.
 TEST(signals, a_thread_that_sleeps_in_block_on_takes_each_one) {
   runtime rt(with_workers(1));
   unix_signal mine = subscription(rt, SIGTERM);
@@ -153,7 +153,7 @@ TEST(signals, a_worker_may_send_one_to_the_process_and_to_itself) {
                                std::ref(mine))
                              .join();
   EXPECT_EQ(to_process, SIGUSR1);
-  // It blocks signals: nobody but the thread itself could take it.
+  // Workers block signals, and raise() signals its own thread: no other thread can take it.
   const int to_itself = rt.spawn(
                               [](unix_signal& from) -> task<int> {
                                 EXPECT_EQ(::raise(SIGUSR1), 0);
@@ -178,7 +178,7 @@ TEST(signals, blocked_by_every_thread_they_are_heard_by_all_who_wait) {
     send(SIGUSR2);
     EXPECT_EQ(waits.join(), SIGUSR2);
     EXPECT_EQ(too.join(), SIGUSR2);
-    // Nobody waited, and it was kept.
+    // No task waited, and the signal was kept.
     EXPECT_EQ(second.spawn(takes(three)).join(), SIGUSR2);
   }
   sigset_t left;

@@ -38,8 +38,8 @@ std::chrono::microseconds processor_time() {
          std::chrono::microseconds(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
-/// Another process, since one may not have as many descriptors as both ends need. Connects so often, says a byte by each of the first ones, and
-/// resets all when it is told to. Plain system calls alone: it is a fork.
+/// A second process, since one has too few descriptors for both ends. Connects `count` times, sends a byte on
+/// each of the first ones, and resets all on command. After the fork it makes only system calls.
 [[noreturn]] void be_the_clients(const sockaddr_in& at, int count, int told) {
   static std::array<int, 10'000> all;
   const linger now{.l_onoff = 1, .l_linger = 0};

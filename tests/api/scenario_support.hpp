@@ -1,4 +1,4 @@
-// What the scenarios share: they use what users use, public headers alone.
+// Shared by the scenarios, which include only public headers.
 #pragma once
 
 #include "support/sanitized.hpp"
@@ -73,7 +73,7 @@ class event {
     const std::lock_guard lock(mutex_);
     return static_cast<bool>(waiting_);
   }
-  /// A waker of whoever waits now, to be used later.
+  /// Returns a waker of the current waiter, for later use.
   [[nodiscard]] waker steal_waker() const {
     const std::lock_guard lock(mutex_);
     return waiting_.clone();
@@ -85,7 +85,7 @@ class event {
   waker waiting_;
 };
 
-/// Until `text` says so often enough: for reports that name a state.
+/// Waits until the dump contains `words`, such as the name of a state.
 inline void wait_for_state(const runtime& rt, const std::string& words) {
   wait_until([&] { return rt.dump().find(words) != std::string::npos; });
 }

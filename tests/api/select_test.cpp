@@ -1,4 +1,4 @@
-// select with real threads, sockets and tasks that end: what wins is delivered, and what loses is still there.
+// select with real threads, sockets and tasks: the winner's result is delivered, and a loser takes nothing.
 #include <rota/channel/bounded.hpp>
 #include <rota/channel/select.hpp>
 #include <rota/net/tcp_listener.hpp>
@@ -29,7 +29,7 @@ rota::task<void> send_all(rota::net::tcp_stream& to, const char* text, std::size
   EXPECT_TRUE(sent.has_value());
 }
 
-// A read that loses has taken nothing from the socket.
+// A losing read has taken nothing from the socket.
 TEST(select, a_read_is_a_case_and_keeps_its_bytes_if_it_loses) {
   rota::run([]() -> rota::task<void> {
     auto listener = rota::net::tcp_listener::bind(rota::net::endpoint::parse("127.0.0.1:0"));
@@ -75,7 +75,7 @@ TEST(select, a_read_is_a_case_and_keeps_its_bytes_if_it_loses) {
   });
 }
 
-/// Four tasks receive from two channels, two tasks and two threads send; some receivers are cancelled again and again.
+/// Four tasks receive from two channels, two tasks and two threads send; some receivers are often cancelled.
 TEST(select, nothing_is_lost_or_doubled_among_tasks_and_threads) {
   constexpr int each = 5'000;
   auto a = channel::bounded<int>(1);

@@ -1,5 +1,5 @@
-// Every combination of: where a task is when the shutdown begins, what becomes of its handle, when else it is cancelled, how
-// its body ends, and how many workers there are. Real threads, no sleeps: each state is waited for. Exact outcomes.
+// Every combination of: the task's state when the shutdown begins, the fate of its handle, another
+// cancellation, the end of its body, the number of workers. Real threads, no sleeps. Exact outcomes.
 #include "api/scenario_support.hpp"
 
 #include <rota/stop_token.hpp>
@@ -39,7 +39,7 @@ struct shape {
   }
 };
 
-/// What must come out, from the rules alone: what has begun and needs not wait comes to its end, everything else is
+/// The expected outcome, from the rules alone: what has begun and need not wait comes to its end, all else is
 /// cancelled, and the first reason stands.
 struct expectation {
   explicit expectation(const shape& c)
@@ -71,7 +71,7 @@ seen look_at(F take) {
 
 std::atomic<int> unhandled{0};
 
-/// A local whose end does what it should not need to: spawns and joins, wakes, cancels.
+/// A local with a destructor that spawns, joins, wakes and cancels.
 class busy {
  public:
   busy(std::atomic<int>& ends, event& other) noexcept : ends_(&ends), other_(&other) {}
@@ -92,7 +92,7 @@ class busy {
   event* other_;
 };
 
-/// Keeps every worker busy until it is told otherwise. Outlives the runtime: a task may still be on its way out.
+/// Keeps every worker busy until told otherwise. Outlives the runtime: a task may still be on its way out.
 class crowd {
  public:
   void come(runtime& rt, unsigned workers) {
@@ -184,7 +184,7 @@ class shutdown_combination : public ::testing::TestWithParam<shape> {
     }
   }
 
-  /// Lets go only when the shutdown has begun: when a spawn is refused.
+  /// Releases the workers only after the shutdown has begun: when a spawn is refused.
   template <class LetGo>
   static void shut_down_while_held(runtime& rt, LetGo let_go) {
     std::thread closing([&rt] { EXPECT_TRUE(rt.shutdown(0s).survivors.empty()); });

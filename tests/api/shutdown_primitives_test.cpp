@@ -1,4 +1,4 @@
-// A task in every kind of wait for what is in sync and channel when the shutdown begins: see shutdown_waits.hpp.
+// A task in every kind of wait of sync and channel when the shutdown begins: see shutdown_waits.hpp.
 #include "api/shutdown_waits.hpp"
 
 #include <rota/async_generator.hpp>
@@ -40,7 +40,7 @@ task<int> never_made() {
   co_return 1;
 }
 
-// Of locks and signals. A lock that a task waits for is had by itself: nobody will ever unlock it.
+// Locks and signals. The waiting task itself holds the lock, so the lock is never unlocked.
 const wait_kind of_sync[] = {
     {"a_mutex",
      [](surroundings&, witness) -> task<> {

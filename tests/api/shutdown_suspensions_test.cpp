@@ -1,4 +1,4 @@
-// A task in every kind of wait when the shutdown begins: see shutdown_waits.hpp. Those for what is in sync and channel stand in
+// A task in every kind of wait when the shutdown begins: see shutdown_waits.hpp. For sync and channel see
 // shutdown_primitives_test.cpp.
 #include "api/shutdown_waits.hpp"
 
@@ -77,7 +77,7 @@ const wait_kind kinds[] = {
      2},
     {"a_join_of_itself_in_a_circle",
      [](surroundings& s, witness) -> task<> {
-       // The task owns a handle whose task owns a reference back: nobody outside keeps either alive.
+       // A cycle: the task owns a handle, and the handle's task owns a reference back. No outside owner.
        auto holder = std::make_shared<std::optional<join_handle<void>>>();
        const auto child = [](std::shared_ptr<std::optional<join_handle<void>>> self, witness) -> task<> {
          co_await sleep_for(1h);

@@ -1,5 +1,5 @@
-// What the tests of a shutdown share that finds a task in some kind of wait: it ends as cancelled, its locals go once, and the process
-// has as many threads and descriptors as before.
+// For tests of a shutdown that finds a task in some kind of wait: the task ends as cancelled, its locals are
+// destroyed once, and the process has as many threads and descriptors as before.
 #pragma once
 
 #include "api/scenario_support.hpp"
@@ -15,7 +15,7 @@
 
 namespace rota::test {
 
-/// What the waiting tasks share with the test. Lives longer than the runtime.
+/// Shared by the waiting tasks and the test. Outlives the runtime.
 struct surroundings {
   std::atomic<int> gone{0};
   event never;

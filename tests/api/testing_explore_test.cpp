@@ -1,4 +1,4 @@
-// explore() on tasks: what it finds, what it says, and that what it says can be repeated.
+// explore() on tasks: what it finds, what it reports, and that the report can be replayed.
 #include "support/sanitized.hpp"
 
 #include <rota/rota.hpp>
@@ -180,7 +180,7 @@ TEST(exploring_tasks, a_lock_orders_what_it_guards) {
   EXPECT_FALSE(r.failed) << to_string(r);
 }
 
-// A bell that nobody rings.
+// A bell that never rings.
 TEST(exploring_tasks, a_deadlock_names_every_task_and_where_it_waits) {
   struct body {
     static task<> wait() { co_await sleep_until(std::chrono::steady_clock::time_point::max()); }
@@ -230,7 +230,7 @@ TEST(exploring_tasks, locks_in_two_orders_are_a_deadlock_that_names_the_tasks) {
   EXPECT_NE(r.trace.find("lock: waits"), std::string::npos) << r.trace;
 }
 
-// The watchdog goes on looking at the worker that is stuck; that is no reason to call it a livelock.
+// The watchdog polls the stuck worker for ever; that does not make it a livelock.
 TEST(exploring_tasks, a_task_that_blocks_its_thread_for_ever_is_a_deadlock) {
   struct body {
     static task<> wait_for_lock(testing::mutex& held) {

@@ -1,4 +1,4 @@
-// time_limit with real runtimes: moved by other threads while workers sleep, and beside shutdowns, blocking closures and virtual time.
+// time_limit on real runtimes: moved while workers sleep, beside shutdowns, closures and virtual time.
 #include <gtest/gtest.h>
 
 #include <rota/rota.hpp>
@@ -23,7 +23,7 @@ task<bool> waits(time_limit limit, sync::event& until) {
 class time_limit_api : public ::testing::TestWithParam<unsigned> {};
 INSTANTIATE_TEST_SUITE_P(workers, time_limit_api, ::testing::Values(1U, 2U));
 
-// A worker that sleeps until the old time would never come back.
+// A worker that sleeps until the old time would never wake up.
 TEST_P(time_limit_api, an_earlier_time_wakes_a_worker_that_sleeps) {
   runtime rt({.workers = GetParam()});
   for (int i = 0; i < 50; ++i) {
@@ -66,7 +66,7 @@ TEST_P(time_limit_api, a_shutdown_ends_what_a_limit_would_have) {
   ASSERT_TRUE(end.has_value());
   EXPECT_TRUE(end->is_cancelled());
   EXPECT_EQ(end->reason(), cancel_reason::shutdown);
-  // The runtime has gone; the limit has not.
+  // The runtime has been destroyed; the limit has not.
   EXPECT_TRUE(limit.reset(0s));
 }
 

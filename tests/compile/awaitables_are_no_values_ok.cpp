@@ -1,5 +1,5 @@
-// What must be awaited is no value: it does not convert to bool, has no equality and is not streamable, so that a condition which
-// forgets the co_await does not compile.
+// An awaitable is no value: it has no conversion to bool, no equality and no stream output. So a condition
+// that forgets the co_await does not compile.
 #include <rota/channel/bounded.hpp>
 #include <rota/channel/broadcast.hpp>
 #include <rota/channel/oneshot.hpp>

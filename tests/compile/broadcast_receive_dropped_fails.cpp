@@ -1,4 +1,4 @@
-// A value that nobody looks at, or a loss.
+// A value that is ignored, or a loss.
 // EXPECT: (ignoring return value|nodiscard)
 #include <rota/channel/broadcast.hpp>
 

@@ -1,4 +1,4 @@
-// A clone that nobody keeps is a mistake.
+// An ignored clone is a mistake.
 // EXPECT: (ignoring return value|nodiscard)
 #include <rota/waker.hpp>
 

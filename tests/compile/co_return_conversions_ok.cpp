@@ -1,4 +1,4 @@
-// What a function may return a task may co_return, also where a compiler is asked to say more: constants, null pointers, braces.
+// A task may co_return what a function may return, also with more warnings: constants, null pointers, braces.
 // FLAGS: -Wsign-conversion
 #include <rota/task.hpp>
 

@@ -1,4 +1,4 @@
-// A wait that nobody awaits has not waited.
+// A wait without co_await does not wait.
 // EXPECT: (ignoring return value|nodiscard)
 #include <rota/sync/condition_variable.hpp>
 #include <rota/task.hpp>

@@ -1,4 +1,4 @@
-// What those who know std::condition_variable write.
+// The usual uses of std::condition_variable.
 #include <rota/sync/condition_variable.hpp>
 #include <rota/task.hpp>
 

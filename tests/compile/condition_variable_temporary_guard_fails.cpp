@@ -1,4 +1,4 @@
-// The guard must outlive the wait, and be seen by who waits: no temporary.
+// The guard must outlive the wait, and the waiter must see it: no temporary.
 // EXPECT: (cannot bind|no matching|expects an l-?value|no known conversion)
 #include <rota/sync/condition_variable.hpp>
 

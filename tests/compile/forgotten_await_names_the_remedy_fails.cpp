@@ -1,4 +1,4 @@
-// A call whose co_await was forgotten: the compiler names the remedy, for a task and for what only waits.
+// A forgotten co_await: the compiler names the remedy, for a task and for other awaitables.
 // EXPECT: remedy_fails.cpp:30:.*a task does nothing without co_await or spawn
 // EXPECT: remedy_fails.cpp:31:.*does nothing without co_await
 // EXPECT: remedy_fails.cpp:32:.*does nothing without co_await

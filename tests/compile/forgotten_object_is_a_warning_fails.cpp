@@ -1,4 +1,4 @@
-// An awaitable kept in a variable that is never used: nothing of it happens, and the compiler says so.
+// An awaitable in a variable that is never used does nothing, and the compiler warns.
 // EXPECT: warning_fails.cpp:28:.*unused variable .*guard
 // EXPECT: warning_fails.cpp:29:.*unused variable .*pause
 // EXPECT: warning_fails.cpp:30:.*unused variable .*sent

@@ -1,4 +1,4 @@
-// What an async_generator is not: a task, something to keep without asking it, and a source of things that cannot move.
+// An async_generator is no task, no object to keep unused, and no source of immovable values.
 // EXPECT: an async_generator gives objects that can be moved, or references
 // EXPECT: ignoring (return value|returned value).*nodiscard
 // EXPECT: rota tasks await rota's awaitables

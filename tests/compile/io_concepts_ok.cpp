@@ -1,4 +1,4 @@
-// What is a reader or a writer, and what only looks like one.
+// Readers, writers, and types that only resemble them.
 #include <rota/io/concepts.hpp>
 #include <rota/net/tcp_listener.hpp>
 #include <rota/net/tcp_stream.hpp>

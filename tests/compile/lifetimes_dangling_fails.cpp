@@ -1,4 +1,4 @@
-// A coroutine that takes its argument by reference, and is kept longer than the argument: asked to, clang says so.
+// A coroutine takes its argument by reference and is kept longer than the argument: clang warns on request.
 // ONLY: clang
 // FLAGS: -DROTA_CHECK_LIFETIMES
 // EXPECT: kept.*Wdangling

@@ -1,4 +1,4 @@
-// With the check of lifetimes: templates that return a task and are no coroutine. clang looks at them only where they are used.
+// Templates that return a task and are no coroutine. clang checks their lifetimes only at their uses.
 // FLAGS: -DROTA_CHECK_LIFETIMES
 #include <rota/fs/file.hpp>
 #include <rota/gate/mailbox.hpp>

@@ -1,4 +1,4 @@
-// With the check of lifetimes everything can be used that can be without, and what does not dangle is no warning.
+// The check of lifetimes accepts all that is accepted without it, and warns of nothing that does not dangle.
 // FLAGS: -DROTA_CHECK_LIFETIMES
 #include <rota/rota.hpp>
 

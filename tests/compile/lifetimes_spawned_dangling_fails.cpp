@@ -1,4 +1,4 @@
-// A spawned task starts after the expression that made it: with the check of lifetimes clang says where it was given a temporary by reference.
+// A spawned task starts after the expression that made it: clang warns of a temporary given by reference.
 // ONLY: clang
 // FLAGS: -DROTA_CHECK_LIFETIMES
 // EXPECT: value of local variable 'spawned'.*Wdangling

@@ -1,4 +1,4 @@
-// A body's awaitable would be dropped, and nothing would happen.
+// A body's awaitable would be dropped without effect.
 // EXPECT: nobody would await: let it return a task
 #include <rota/parallel.hpp>
 #include <rota/time.hpp>

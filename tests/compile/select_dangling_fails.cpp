@@ -1,4 +1,4 @@
-// A select that is kept longer than its cases.
+// A select is kept longer than its cases.
 // ONLY: clang
 // EXPECT: temporary whose address is used as value of local variable 'kept'.*Wdangling
 #include <rota/channel/bounded.hpp>

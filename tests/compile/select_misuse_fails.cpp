@@ -1,4 +1,4 @@
-// What cannot be one of several that are waited for, and handlers that do not fit.
+// Types that cannot be a case of a select, and handlers that do not fit.
 // EXPECT: a task is no case of a select: spawn it and name its handle
 // EXPECT: no case of a select: it needs a leaf that may lose
 // EXPECT: what happens here cannot be given back if another case wins

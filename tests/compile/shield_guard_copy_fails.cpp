@@ -1,4 +1,4 @@
-// A shield is lowered once, by the one guard that holds it: nobody can lower one too many.
+// A shield is lowered once, by the one guard that holds it.
 // EXPECT: (call to (implicitly-)?deleted copy constructor|use of deleted function).*shield_guard
 #include <rota/cancel.hpp>
 

@@ -1,4 +1,4 @@
-// A time has a unit: each function that takes a span says so of a number.
+// A time has a unit: each function that takes a span refuses a plain number.
 // EXPECT: a span of time needs a unit: a std::chrono::duration, as 10ms
 // EXPECT: sleep_for[<(]
 // EXPECT: timeout[<(]

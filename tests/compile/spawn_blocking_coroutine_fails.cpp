@@ -1,4 +1,4 @@
-// A task that nobody runs would be the result.
+// The result would be a task that is never run.
 // EXPECT: use spawn for a coroutine
 #include <rota/spawn.hpp>
 

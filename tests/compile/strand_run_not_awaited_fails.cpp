@@ -1,4 +1,4 @@
-// What nobody awaits does not run.
+// Without co_await it does not run.
 // EXPECT: (ignoring return value|nodiscard)
 #include <rota/sync/strand.hpp>
 

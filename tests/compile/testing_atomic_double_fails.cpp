@@ -1,4 +1,4 @@
-// Arithmetic on bit patterns would be wrong without a word.
+// Arithmetic on bit patterns would be silently wrong.
 // FLAGS: -DROTA_MODEL=1
 // EXPECT: (constraints not satisfied|no matching function|no matching member function|invalid reference to function)
 #include <rota/testing/shared.hpp>

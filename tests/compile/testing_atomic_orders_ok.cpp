@@ -1,4 +1,4 @@
-// What a program shares may keep the standard library's orders under a test.
+// Shared data of a program may keep the standard library's orders under a test.
 // FLAGS: -DROTA_MODEL=1
 #include <rota/testing/shared.hpp>
 

@@ -1,4 +1,4 @@
-// A wait that nobody awaits is a mistake.
+// A wait without co_await is a mistake.
 // EXPECT: (ignoring return value|nodiscard)
 #include <rota/channel/watch.hpp>
 

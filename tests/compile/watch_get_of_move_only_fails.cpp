@@ -1,4 +1,4 @@
-// What cannot be copied is looked at in its place: borrow().
+// A value that cannot be copied is read in place: borrow().
 // EXPECT: (constraints not satisfied|no matching (member )?function|invalid reference to function 'get')
 #include <rota/channel/watch.hpp>
 

@@ -7,7 +7,7 @@ namespace {
 using rota::queue::bitmap;
 using rota::queue::bitmap_duel;
 
-/// What an input is made of: a step, and its number.
+/// One step of an input: an operation and its number.
 void step(bitmap_duel& duel, fuzz::numbers& input) {
   const std::uint32_t what = input.below(7);
   const std::uint32_t i = input.below(duel.size());

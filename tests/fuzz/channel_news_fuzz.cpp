@@ -1,5 +1,5 @@
-// Tasks that hear of what a watch and a broadcast have, beside plain models of them: values that lie in nodes, and values that are plain
-// bytes.
+// Tasks that receive from a watch and a broadcast, beside plain models of them. Values lie in nodes, or are
+// plain bytes.
 #include <optional>
 #include <string_view>
 #include <type_traits>

@@ -1,4 +1,4 @@
-// Tasks that send through, and receive from, a bounded, an unbounded and a oneshot channel, beside plain models of them.
+// Tasks at a bounded, an unbounded and a oneshot channel, beside plain models of them.
 #include <optional>
 
 #include "item.hpp"
@@ -204,7 +204,7 @@ class queues {
     const number should = at.should->receive();
     in_->check(code_of_item(got) == (should == empty ? late : should), "a thread has an item that is there");
   }
-  /// What the one takes that is there goes back to its end.
+  /// Selects without a wait. An item that it takes is sent again.
   template <class Queue>
   void try_select(Queue& at, number which) {
     auto* const from = at.receiver(which);

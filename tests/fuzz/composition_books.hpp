@@ -1,4 +1,4 @@
-// What the nodes of a tree write down while they run: frames, items, ends. A check that fails is kept for the report.
+// What the nodes of a tree record while they run: frames, items, ends. Failed checks are kept for the report.
 #pragma once
 
 #include "fuzz/composition_tree.hpp"
@@ -39,12 +39,12 @@ inline time_point now() { return rota::testing::now(); }
 inline time_point now() { return std::chrono::steady_clock::now(); }
 #endif
 
-/// What a node throws.
+/// The exception of a node.
 struct failure {
   unsigned id;
 };
 
-/// Where a node runs: what its shape does not tell.
+/// The place of a node: what its shape does not tell.
 struct place {
   time_point outer = time_point::max();  // no later deadline is around it
   bool may_be_refused = false;  // a shutdown refuses its tasks, and it is shielded from that shutdown
@@ -74,7 +74,7 @@ class books {
     --running_[n.id];
     --locals;
   }
-  /// By itself: with a value or an exception.
+  /// It ended by itself: with a value or an exception.
   void note_end(const node& n) { ended_[n.id] = true; }
   [[nodiscard]] bool has_ended(const node& n) const { return ended_[n.id]; }
   [[nodiscard]] bool is_running(const node& n) const { return running_[n.id] != 0; }
@@ -83,7 +83,7 @@ class books {
   void note_done(const node& n) { done_[n.id] = true; }
   [[nodiscard]] bool is_done(const node& n) const { return done_[n.id]; }
 
-  /// The root has ended. Tasks that nothing waits for are left, and are cancelled where they stand.
+  /// The root has ended. Tasks that are left, and that nothing awaits, are cancelled where they are.
   void note_over() { is_over_ = true; }
 
   /// Keeps the first fault.
@@ -117,7 +117,7 @@ class visit {
   const node& node_;
 };
 
-/// A local of a frame that may outlive its node, as that of a task whose handle was dropped.
+/// A local of a frame that may outlive its node, such as one of a detached task.
 class guest {
  public:
   explicit guest(books& b) : books_(b) { ++books_.locals; }
@@ -129,7 +129,7 @@ class guest {
   books& books_;
 };
 
-/// The first local of a frame whose children must have ended when it goes, however it goes.
+/// The first local of a frame. The frame's children must have ended when it is destroyed, in any way.
 class ended_before {
  public:
   ended_before(books& b, const node& n) : books_(b), node_(n) {}
@@ -184,7 +184,7 @@ inline task<> pause(const node& n) {
   }
 }
 
-/// The same without a suspension: what was spawned before may be anywhere meanwhile.
+/// The same without a suspension: tasks that were spawned before may be in any state meanwhile.
 inline void hold_up([[maybe_unused]] const node& n) {
 #if !ROTA_MODEL
   const auto until = now() + span_of(n) / 4;

@@ -1,5 +1,5 @@
-// The nodes of when_all, when_all_settled, when_any and when_any_success, whose children are given in every way: as tasks, as a range, as handles,
-// as names of handles, as a job of a pool.
+// The nodes of when_all, when_all_settled, when_any and when_any_success. Their children are given as tasks,
+// as a range, as handles, as names of handles, or as a job of a pool.
 #pragma once
 
 #include "fuzz/composition_books.hpp"
@@ -11,7 +11,7 @@
 
 namespace compositions {
 
-// What each when_* gives, and what is right about that. The values are those of the children in their order.
+// The result of each when_*, and its check. The values are those of the children in their order.
 
 template <std::size_t... I, class Each, class F>
 void each_of(std::index_sequence<I...> /*positions*/, Each& all, F f) {
@@ -155,7 +155,7 @@ task<int> group_of(books& b, const node& n, place p) {
     default: return of_tasks<When>(b, n, p);
   }
 }
-/// Whatever a when_* was given has ended when it ends.
+/// All children of a when_* have ended when it ends.
 template <class When>
 task<int> groups(books& b, const node& n, place p) {
   const ended_before last(b, n);

@@ -46,7 +46,7 @@ inline task<int> takes_result(books& b, const node& n, place p) {
   last.check();
   co_return pass_on(n, end);
 }
-/// Exceptions of the child go on; a cancellation is what was asked for.
+/// Exceptions of the child go on; a cancellation is the expected end.
 inline void ends_as_cancelled(books& b, const node& n, const place& p, const rota::outcome<int>& end) {
   const node& child = b.of.child(n, 0);
   check_outcome(b, child, p, end, true);
@@ -55,7 +55,7 @@ inline void ends_as_cancelled(books& b, const node& n, const place& p, const rot
   } catch (const rota::cancelled_error&) {
   }
 }
-/// Cancels a task whose handle it has. A scope around it ends that task, too, if the cancelling one is cancelled first.
+/// Cancels a task by its handle. A scope around it also ends that task if this one is cancelled first.
 inline task<int> cancels_a_handle(books& b, const node& n, place p) {
   const ended_before last(b, n);
   co_await rota::with_scope([&](rota::scope& s) -> task<> {
@@ -101,7 +101,7 @@ inline task<int> links(books& b, const node& n, place p) {
   co_return static_cast<int>(n.id);
 }
 
-/// The first line of what is under a limit: its deadline is no later than `limit` from here.
+/// The first line of a body under a limit: its deadline is no later than `limit` from here.
 inline task<int> under(books& b, const node& child, place p, std::chrono::nanoseconds limit) {
   p.outer = std::min(p.outer, now() + limit);
   co_return co_await run(b, child, p);
@@ -218,7 +218,7 @@ inline task<int> generates(books& b, const node& n, place p) {
   co_return static_cast<int>(n.id);
 }
 
-/// Sets an event when it is destroyed: with the frame that keeps it, or with the argument of a task that never began.
+/// Sets an event when it is destroyed: with its frame, or with the argument of a task that never began.
 class sets_at_end {
  public:
   explicit sets_at_end(std::shared_ptr<rota::sync::event> e) : of_(std::move(e)) {}

@@ -20,7 +20,7 @@ inline rota::runtime_options options_of(const tree& t) {
   return o;
 }
 
-/// The tree that runs, and how to run it again: for a report of the fault, and for the handler of a signal, if it hangs.
+/// The running tree, and how to run it again: for the report of a fault, and for a signal handler.
 inline std::string& current() {
   static std::string text;
   return text;
@@ -50,7 +50,7 @@ inline void check_end(books& b, const rota::outcome<report>& end) {
   b.demand(end.reason() == rota::cancel_reason::shutdown, "the reason is not the shutdown", root);
 }
 
-/// A tree that hangs is left to the watchdog of the program, which has a limit for everything.
+/// A tree that hangs is left to the watchdog of the program, which limits every run.
 inline void run_on(rota::runtime& rt, const tree& t, books& b) {
   if (t.in_block_on && !t.refuses()) {
     static_cast<void>(rt.block_on(guarded(b)));
@@ -64,7 +64,7 @@ inline void run_on(rota::runtime& rt, const tree& t, books& b) {
   b.note_over();
 }
 
-/// Runs a tree, and ends the program if anything is wrong. `observe(rt)`: called with its runtime, and what it returns lives as long as that.
+/// Runs a tree, and ends the program on a fault. The result of `observe(rt)` lives as long as the runtime.
 template <class Observe>
 void run_tree(const tree& t, rota::pool::thread_pool& jobs, const std::string& again, Observe observe) {
   current() = text_of(t) + "again: " + again + "\n";

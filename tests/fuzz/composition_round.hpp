@@ -14,7 +14,7 @@ namespace compositions {
 /// How the root ended, as its boundary reports it.
 enum class report : unsigned char { value, exception, cancelled, by_cause };
 
-/// Runs the root, and says how it ended. What the boundary of the cause reports is added by its callers.
+/// Runs the root and returns its end. Callers add the report of the boundary of the cause.
 inline task<int> root_of(books& b) {
   const place outermost;
   const int value = co_await run(b, b.of.root(), outermost);
@@ -85,7 +85,7 @@ inline task<report> ends_by_token(books& b, std::chrono::nanoseconds span) {
   co_return report::value;
 }
 
-/// The task that makes the cause happen; of a shutdown, which comes from a thread, the root alone.
+/// The task that triggers the cause. For a shutdown, which comes from a thread, only the root.
 inline task<report> boundary(books& b) {
   const std::chrono::nanoseconds span = std::chrono::microseconds(b.of.micros);
   switch (b.of.from_outside) {

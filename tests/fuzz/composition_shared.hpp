@@ -55,8 +55,8 @@ inline task<int> awaits_a_job(books& b, const node& n) {
   co_return value;
 }
 
-// ---- channels: every item comes once, in order, and an end comes after the last one. The sending task goes on alone if the receiving one is
-// cancelled by a cause that holds for that one only, so it refers to nothing of its frame.
+// ---- channels: every item arrives once, in order, then the end. The sender survives a cause that cancels
+// only the receiver, so it refers to nothing in the receiver's frame.
 
 inline task<int> sends_items(books& b, const node& n, rota::channel::sender<parcel> to, int count) {
   const guest here(b);
@@ -142,7 +142,7 @@ inline task<int> watches(books& b, const node& n, place p) {
   co_return static_cast<int>(n.id);
 }
 
-// ---- primitives. What the tasks share is destroyed with the frame of the node, after them, however the node ends.
+// ---- primitives. The frame of the node destroys the shared state after the tasks, however the node ends.
 
 struct shared_lock {
   books& b;
@@ -227,8 +227,8 @@ inline task<int> shares_permits(books& b, const node& n) {
   co_return static_cast<int>(n.id);
 }
 
-/// One notification, and a task in front of the line that gives up. Either it has the notification, and passes it on by a notify of its own;
-/// or it has not, and the notification is for the task behind it. That one hangs if a notification is lost.
+/// One notification, and a task in front of the line that gives up. If it got the notification, it passes it
+/// on by a notify of its own; if not, the task behind it gets it. That task hangs if a notification is lost.
 struct shared_signal {
   rota::sync::mutex lock;
   rota::sync::condition_variable changed;

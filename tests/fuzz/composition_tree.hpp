@@ -1,5 +1,5 @@
-// A random tree of constructs, drawn from bytes, and the oracle: what each node may end with. The oracle is the law of one cause
-// (docs/cancel-safety.md) as a table over the shape of the tree. It knows nothing of the library.
+// A random tree of constructs, drawn from bytes, and the oracle: how each node may end. The oracle is the law
+// of one cause (docs/cancel-safety.md) as a table over the shape of the tree. It does not use the library.
 #pragma once
 
 #include "fuzz/fuzz.hpp"
@@ -117,12 +117,12 @@ inline constexpr std::array<shape, static_cast<std::size_t>(construct::count)> s
     {"meets", 0, 0},
 }};
 
-/// What a node may end with if no cause from outside of it comes.
+/// The possible ends of a node if no cause comes from outside of it.
 struct ends {
   bool value = false;
-  bool cancelled = false;    // cancelled_error, or an outcome that says so
+  bool cancelled = false;    // cancelled_error, or a cancelled outcome
   bool never = false;        // it may wait until a cause comes from outside
-  std::uint64_t throws = 0;  // a bit for the node whose exception it is
+  std::uint64_t throws = 0;  // a bit for each node with an exception that may arrive
 };
 
 /// How a when_* is given its children.
@@ -143,7 +143,7 @@ struct node {
   }
 };
 
-/// What ends the tree from outside.
+/// The cause that ends the tree from outside.
 enum class cause : unsigned char {
   none,
   timeout,
@@ -216,8 +216,8 @@ inline ends any_of(const std::vector<ends>& each) {
 }
 inline bool any_never(const std::vector<ends>& each) { return all_of(each).never; }
 
-/// What is made of the end of the only child. `refuses`: the tree ends by a shutdown, during which new tasks are refused. A refused task is
-/// a cancelled one, also for a task that is shielded from the shutdown.
+/// Computes the end of a parent from that of its only child. `refuses`: a shutdown ends the tree and refuses
+/// new tasks. A refused task counts as cancelled, also if it is shielded from the shutdown.
 inline ends of_one_child(const node& n, const ends& of, bool refuses) {
   ends made = of;
   const bool ends_somehow = of.value || of.cancelled || of.throws != 0;
@@ -282,10 +282,10 @@ inline ends ends_of(const tree& t, const node& n) {
 
 // ---- drawing
 
-/// Where a tree is to run. The model has no pool, no shutdown from outside, and takes an exception that no task sees for a fault.
+/// Where a tree runs. The model has no pool and no outside shutdown; an unseen exception is a fault there.
 enum class machine : bool { threads, model };
 
-/// Draws a tree from the bytes of an input. Zeros, which follow when the input has ended, are the smallest tree.
+/// Draws a tree from the bytes of an input. Zeros follow its end, and make the smallest tree.
 class drawing {
  public:
   drawing(std::string_view bytes, machine on) : from_(bytes), on_(on) {}
@@ -303,7 +303,7 @@ class drawing {
   }
 
  private:
-  /// What the nodes around one demand of it.
+  /// Restrictions on a node by the nodes around it.
   struct demands {
     bool must_end;
     bool is_repeated;  // then it must leave no task alone, which would run beside its next run

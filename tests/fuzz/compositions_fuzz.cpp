@@ -1,5 +1,5 @@
-// Random trees of constructs (composition_tree.hpp) on real threads, beside what the law of one cause lets each node end with. An input
-// is the choices of the drawing. The same tree may take another course each time: tests/stress/compositions.cpp repeats it from a seed.
+// Random trees of constructs (composition_tree.hpp) on real threads, checked against the law of one cause. A
+// tree may run differently each time: tests/stress/compositions.cpp repeats it from a seed.
 #include "fuzz/composition_on_threads.hpp"
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What the fuzz targets share.
+// Shared by the fuzz targets.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ inline void check(bool good, const char* what) {
   std::abort();
 }
 
-/// The places where the pieces of an input end, after so many bytes each, as far as it goes.
+/// Cuts an input into pieces of the given lengths, as far as it goes.
 inline std::vector<std::size_t> cuts_of(std::string_view steps, std::size_t size) {
   std::vector<std::size_t> cuts;
   std::size_t at = 0;
@@ -36,7 +36,7 @@ inline std::string_view take(std::string_view& from, std::size_t size) {
   return front;
 }
 
-/// Numbers made of the bytes of an input, as long as there are any; then zeros.
+/// Numbers from the bytes of an input, then zeros.
 class numbers {
  public:
   explicit numbers(std::string_view bytes) : rest_(bytes) {}
@@ -62,7 +62,7 @@ class numbers {
   std::string_view rest_;
 };
 
-/// States that an input has reached. The fuzzer keeps inputs that reach new ones, as it does those that take new branches.
+/// States that an input has reached. As with branches, the fuzzer keeps inputs that reach new ones.
 inline constexpr std::size_t most_states = std::size_t{1} << 14U;
 [[gnu::section("__libfuzzer_extra_counters")]] inline std::uint8_t reached_states[most_states];
 

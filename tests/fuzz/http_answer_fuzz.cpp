@@ -1,5 +1,5 @@
-// Requests and what a folder of a few files answers: conditions, ranges, codings, redirects. However the bytes are cut, the
-// answers are the same; and each must keep what its head promises.
+// Requests, and the answers from a folder of a few files: conditions, ranges, codings, redirects. The answers
+// do not depend on how the bytes are cut, and each keeps what its head promises.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -55,7 +55,7 @@ std::string_view field(std::string_view head, std::string_view name) {
   return rest.substr(0, rest.find("\r\n"));
 }
 
-/// As many bytes as the head says, all of them within the file.
+/// The body has as many bytes as the head says, all of them from the file.
 void check_body(const answer& a, std::string_view head, std::string_view content) {
   std::uint64_t size = content.size();
   std::array<char, multipart::capacity> text;
@@ -96,7 +96,7 @@ void check_answer(const request& r, const answer& a, std::string_view sent) {
     check(!r.accept_encoding.is_absent(), "a coding is asked for");
 }
 
-/// The head without what is drawn by lot, and the parts.
+/// The head without its random part, and the parts.
 std::string line_of(const answer& a, std::string_view sent) {
   std::string out(a.around == nullptr ? sent : sent.substr(0, 12));
   for (const byte_range& part : a.parts)

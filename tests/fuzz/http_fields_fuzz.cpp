@@ -1,4 +1,4 @@
-// The values of single fields, and what is written of bytes that a client chose. The first byte chooses which.
+// Parses values of single fields, and writes bytes that a client chose. The first byte chooses which.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -26,7 +26,7 @@ field_lines one_line(std::string_view text) {
   return out;
 }
 
-/// What was read is read again from what is written of it.
+/// A date that was parsed is written and parsed again.
 void a_date(std::string_view text) {
   const auto time = parse_http_date(text, now);
   if (!time || *time < 0 || *time > 253'402'300'799) return;

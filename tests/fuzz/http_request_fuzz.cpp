@@ -12,7 +12,7 @@ namespace {
 using namespace file_server;
 using fuzz::check;
 
-/// What must hold of every path that is handed to the kernel.
+/// Checks a path before it is given to the kernel.
 void check_path(std::string_view encoded) {
   safe_path path;
   if (path.assign(encoded) != status::ok) return;
@@ -42,7 +42,7 @@ void check_fields(const request& r, std::string_view bytes) {
   }
 }
 
-/// What must hold of every request that is let through.
+/// Checks every accepted request.
 void check_requests(std::string_view bytes, const limits& l) {
   request_parser parser(l);
   for (;;) {

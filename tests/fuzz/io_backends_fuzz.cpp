@@ -1,7 +1,7 @@
-// The same script on a runtime with epoll alone, and on one that has an io_uring too: sockets, pipes, datagrams and files say the same, byte for byte
-// and error for error; and then nothing is watched, no task is left, and no descriptor.
+// The same script on a runtime with epoll alone, and on one with io_uring: sockets, pipes, datagrams, files
+// give the same bytes and errors. At the end nothing is watched, and no task or descriptor is left.
 //
-// A script: one byte, who runs it; then, for each operation, at most 64 of them: what · of which, and how · how much, two bytes.
+// A script: one byte, which runs it; then up to 64 operations: what · of which, how · how much (2 bytes).
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -35,7 +35,7 @@ struct both_backends {
   std::unique_ptr<rota::runtime> by_ring = make_runtime(io_backend::uring);
 };
 
-/// Where there is no ring there is nothing to compare, and this says so.
+/// Without a ring there is nothing to compare: prints that.
 both_backends& here() {
   try {
     static both_backends instance;

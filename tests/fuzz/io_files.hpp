@@ -130,7 +130,7 @@ class io_files {
                                         std::uint64_t at) {
     co_return co_await by.read_at(into, at);
   }
-  /// Whether a write that is cancelled was made nobody knows: so it is made once more.
+  /// It is unknown whether a cancelled write was made, so it is made once more.
   rota::task<> write_for_nobody(rota::fs::file& by, std::size_t size, std::uint64_t at) {
     const std::vector<std::byte> bytes = pattern(size, ++written_);
     auto writing = rota::spawn(writes(by, bytes, at));
@@ -204,7 +204,7 @@ class io_files {
     got.has_value() ? to_.note("read_link", names, got->size(), std::as_bytes(std::span(*got)))
                     : to_.note_error("read_link", names, got.error());
   }
-  /// It may have been made, so it goes; no descriptor is left in any case.
+  /// The file may have been made, so it is removed; no descriptor is left in any case.
   rota::task<> open_for_nobody(std::size_t size) {
     const std::string name = folder_ + "/z";
     auto opening = rota::spawn(rota::fs::file::create(name));

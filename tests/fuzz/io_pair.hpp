@@ -1,4 +1,4 @@
-// Two ends of something that bytes go through, for the fuzzer of the backends: it does only what has one result, whenever who does it.
+// Two ends of a byte stream, for the fuzzer of the backends: only operations with one result in any order.
 #pragma once
 
 #include <poll.h>
@@ -26,7 +26,7 @@ using rota::task;
 using rota::io::result;
 using count_result = result<std::size_t>;
 
-/// A pipe's ends look like those of a connection: the first one writes, the second one reads.
+/// A pipe's ends act like those of a connection: the first one writes, the second one reads.
 struct pipe_end {
   rota::process::pipe_reader in;
   rota::process::pipe_writer out;
@@ -57,7 +57,7 @@ template <class End>
 inline constexpr bool is_pipe = std::is_same_v<End, pipe_end>;
 template <class End>
 inline constexpr bool has_messages = std::is_same_v<End, message_end>;
-/// What is written may come a moment later, in several parts.
+/// Written bytes may arrive a moment later, in several parts.
 template <class End>
 inline constexpr bool is_tcp = std::is_same_v<End, rota::net::tcp_stream>;
 
@@ -119,7 +119,7 @@ class io_pair {
       default: co_await cancel_and_read(at, size); break;
     }
   }
-  /// Nobody waits any more, and nothing is left of it. The last end of a TCP connection that goes resets it, so that the system forgets it.
+  /// Ends all waits and both ends. The last end resets TCP, so that the system forgets the connection.
   task<> end() {
     co_await destroy(0, false);
     co_await destroy(1, true);
@@ -170,7 +170,7 @@ class io_pair {
     place& peer = ends_[1 - at];
     if (!mine.it.has_value() || peer.queued + size > most_queued || peer.messages.size() >= most_messages)
       co_return;
-    // A reset comes when it comes; and nothing tells when a datagram socket has gone.
+    // The time of a reset is not known, and the end of a datagram socket is not reported.
     if (is_tcp<End> && (!has_peer(at) || !mine.writes || mine.is_over)) co_return;
     if (has_messages<End> && !peer.it.has_value()) co_return;
     if (!has_peer(at)) wait_until_gone(mine);
@@ -187,8 +187,8 @@ class io_pair {
     co_await settle(1 - at);
   }
 
-  /// A descriptor that is closed goes a moment later, if another thread's epoll_wait() looks at it just then. The writer of a pipe, and an end of a
-  /// stream, see that it has gone.
+  /// A descriptor is closed a moment later if the epoll_wait() of another thread is using it just then. The
+  /// writer of a pipe, and an end of a stream, detect the close.
   static void wait_until_gone(const place& mine) {
     int fd = -1;
     if constexpr (is_pipe<End>) {
@@ -197,7 +197,7 @@ class io_pair {
       fd = mine.it->native_handle();
     }
     if (fd == -1 || mine.is_closed) return;
-    pollfd seen{fd, 0, 0};  // an error and a hang-up are told in any case
+    pollfd seen{fd, 0, 0};  // an error and a hang-up are reported in any case
     check(::poll(&seen, 1, 10'000) == 1, "who has gone is seen to have gone");
   }
 
@@ -223,7 +223,7 @@ class io_pair {
     if (!has_messages<End>) by.queued -= std::min(by.queued, *got);
   }
 
-  /// What would wait is left waiting, until something comes of it.
+  /// An operation that would block is left waiting until it can end.
   task<> read(unsigned at, std::size_t size) {
     place& mine = ends_[at];
     if (!mine.it.has_value() || mine.waiting.has_value()) co_return;
@@ -247,7 +247,7 @@ class io_pair {
     take(mine, got);
   }
 
-  /// Who waits at `at` has got something, or has come to the end.
+  /// Waits until the waiter at `at` has got bytes, or has reached the end.
   task<> settle(unsigned at) {
     place& mine = ends_[at];
     if (!mine.waiting.has_value()) co_return;
@@ -288,7 +288,7 @@ class io_pair {
     mine.is_closed = true;
     mine.writes = false;
     co_await settle(at);
-    // A pipe's writer hears of it when it writes.
+    // A pipe's writer notices it at its next write.
     if (!is_pipe<End> || at == 0) co_await nothing_more_to(1 - at);
   }
 
@@ -297,7 +297,7 @@ class io_pair {
     ends_[at].waiting->cancel();
     co_await settle(at);
   }
-  /// A byte that comes after the cancellation is there for the next one.
+  /// A byte that comes after the cancellation is there for the next read.
   task<> cancel_and_read(unsigned at, std::size_t size) {
     co_await cancel(at);
     if (has_peer(at) && !ends_[at].is_over) co_await write(1 - at, size % 100 + 1);

@@ -1,4 +1,4 @@
-// What a script of operations on sockets, pipes and files has said: compared between two backends.
+// The results of a script of operations on sockets, pipes and files, to compare two backends.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace fuzz {
 
-/// What one operation has given.
+/// The result of one operation.
 struct said {
   const char* what = "";
   std::uint64_t of = 0;       // which thing
@@ -36,7 +36,7 @@ inline std::uint64_t hash_of(std::span<const std::byte> some) {
   return hash;
 }
 
-/// Bytes that say where they are, and in which operation.
+/// Bytes that encode their position and their operation.
 inline std::vector<std::byte> pattern(std::size_t size, std::uint64_t by) {
   std::vector<std::byte> made(size);
   for (std::size_t i = 0; i < size; ++i) made[i] = static_cast<std::byte>(i * 31 + i / 251 + by * 17);
@@ -81,7 +81,7 @@ class journal {
   }
 
  private:
-  /// What led to it, and it.
+  /// The operation, and those that led to it.
   void show(const char* name, std::size_t at) const {
     for (std::size_t i = at < 8 ? 0 : at - 8; i <= at && i < all_.size(); ++i) {
       const said& s = all_[i];

@@ -1,4 +1,4 @@
-// Things that go through channels, and know how many of them there are.
+// Items for channels, which count how many of them exist.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace fuzz {
 
-/// A number that is at one place at a time. What was moved from has none.
+/// A number that exists at one place. A moved-from item has none.
 class item {
  public:
   explicit item(number what) noexcept : what_(what) { ++alive; }
@@ -43,7 +43,7 @@ class copied : public item {
   ~copied() = default;
 };
 
-/// The same as plain bytes: if halves of two are seen, its number is 0.
+/// The same as plain bytes: if halves of two items are mixed, its number is 0.
 struct bytes {
   explicit bytes(number what) noexcept : one(what), other(~what) {}
   [[nodiscard]] number what() const noexcept { return one == ~other ? one : 0; }

@@ -1,4 +1,4 @@
-// What a mutex, a condition variable and a lock for readers and writers do, after their documentation.
+// A mutex, a condition variable and a shared mutex, modelled after their documentation.
 #pragma once
 
 #include <array>
@@ -8,8 +8,8 @@
 
 namespace fuzz {
 
-/// Whoever comes by may take it while the first in line is being woken. Who has lost so four times makes the next unlock give it
-/// to the first in line: a promise of the lock's, which is kept for whoever is first then.
+/// While the first in line is being woken, another task may take the lock. After four such losses the next
+/// unlock grants it to the task that is first then: the lock keeps the promise, not the task.
 class mutex_reference final : public reference {
  public:
   [[nodiscard]] bool is_locked() const { return locked_; }
@@ -25,7 +25,7 @@ class mutex_reference final : public reference {
     wake_first();
   }
 
-  [[nodiscard]] bool is_there(player /*who*/, number /*how*/) const override { return !locked_; }
+  [[nodiscard]] bool is_there(player /*waiter*/, number /*how*/) const override { return !locked_; }
   void arrive(player who, number /*how*/) override {
     losses_[who] = 0;
     if (try_lock()) {
@@ -87,8 +87,8 @@ class mutex_reference final : public reference {
   line_of<waiting> line_;
 };
 
-/// Who waits has given the mutex away, and goes on with it, however the wait ends. `how`: until something has this value; or until it is
-/// notified, whatever has. What asks for a value throws if that cannot be told.
+/// A waiter gives the mutex away, and has it again however the wait ends. `how`: wait until something has
+/// this value; `whatever`: until a notification. A query for a value throws if the value cannot be told.
 class condition_reference final : public reference {
  public:
   static constexpr number whatever = 0;
@@ -108,8 +108,8 @@ class condition_reference final : public reference {
     while (!line_.is_empty()) of_->move_in(line_.pop().who);
   }
 
-  void never_came(player /*who*/) override { of_->unlock(); }
-  [[nodiscard]] bool is_there(player /*who*/, number how) const override {
+  void never_came(player /*waiter*/) override { of_->unlock(); }
+  [[nodiscard]] bool is_there(player /*waiter*/, number how) const override {
     return how != whatever && is_met(how);
   }
   void arrive(player who, number how) override {
@@ -174,7 +174,7 @@ class condition_reference final : public reference {
   line_of<waiting> line_;
 };
 
-/// First come, first served; readers that follow each other come in together. `how`: 1 for who writes.
+/// First come, first served; neighbouring readers come in together. `how`: 1 for a writer.
 class shared_mutex_reference final : public granting {
  public:
   static constexpr number reads = 0;
@@ -205,7 +205,7 @@ class shared_mutex_reference final : public granting {
     unlock();
   }
 
-  [[nodiscard]] bool is_there(player /*who*/, number how) const override {
+  [[nodiscard]] bool is_there(player /*waiter*/, number how) const override {
     return !writer_ && line_.is_empty() && (how == reads || readers_ == 0);
   }
   void arrive(player who, number how) override {

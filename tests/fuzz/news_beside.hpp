@@ -1,4 +1,4 @@
-// A watch and a broadcast with their halves, beside what says how they should behave, and the waits of their receivers.
+// A watch and a broadcast with their halves, beside their reference models, and the waits of their receivers.
 #pragma once
 
 #include <array>
@@ -81,7 +81,7 @@ std::optional<Half>* any(halves<Half>& of, number which) {
   }
   return nullptr;
 }
-/// `which`, and one that is not there yet.
+/// `which`, and a value that is not there yet.
 template <class Half>
 std::optional<Half>* absent(halves<Half>& of) {
   for (auto& each : of) {
@@ -110,7 +110,7 @@ class watch_beside {
       default: return which % 4 == 0 ? close() : renew();
     }
   }
-  /// A receiver that nobody waits with.
+  /// Returns a receiver without a wait, or null.
   [[nodiscard]] channel::watch_receiver<T>* free_receiver(number which) {
     auto& one = receivers_[which % most];
     return one.has_value() && !in_->is_staked(should_->receivers[which % most]) ? &*one : nullptr;

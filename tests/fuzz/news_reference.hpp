@@ -1,4 +1,4 @@
-// What a watch and a broadcast do, after their documentation.
+// A watch and a broadcast, modelled after their documentation.
 #pragma once
 
 #include <array>
@@ -7,11 +7,11 @@
 
 namespace fuzz {
 
-/// Who waits for news: at most one at each receiver.
+/// Waits for a new value: at most one at each receiver.
 class hearing : public reference {
  public:
-  void arrive(player /*who*/, number /*how*/) override {}
-  bool give_up(player /*who*/) override { return true; }
+  void arrive(player /*waiter*/, number /*how*/) override {}
+  bool give_up(player /*waiter*/) override { return true; }
   [[nodiscard]] bool is_there(player who, number /*how*/) const override { return must(who); }
 
  protected:
@@ -34,20 +34,20 @@ class watch_reference {
       seen = of->count;
       return yes;
     }
-    void arrive(player /*who*/, number how) override {
+    void arrive(player /*waiter*/, number how) override {
       wants_ = how;
       if (wants_ != 0) seen = of->count;
     }
-    [[nodiscard]] bool is_there(player /*who*/, number how) const override {
+    [[nodiscard]] bool is_there(player /*waiter*/, number how) const override {
       return of->is_closed || (how == 0 ? of->count != seen : of->value >= how);
     }
     [[nodiscard]] bool must(player who) const override { return is_there(who, wants_); }
-    number take(player /*who*/) override {
+    number take(player /*waiter*/) override {
       if (wants_ == 0) return try_changed();
       seen = of->count;
       return of->value >= wants_ ? of->value : closed;
     }
-    void looked(player /*who*/, players /*awake*/) override {
+    void looked(player /*waiter*/, players /*awake*/) override {
       if (wants_ != 0) seen = of->count;
     }
     [[nodiscard]] bool may_look_in_vain() const override { return wants_ != 0; }
@@ -84,7 +84,7 @@ class watch_reference {
   std::array<receiver, most> receivers;
 };
 
-/// Keeps the last `capacity` values, as long as anybody receives.
+/// Keeps the last `capacity` values while a receiver exists.
 class broadcast_reference {
  public:
   static constexpr unsigned most = 3;
@@ -108,8 +108,8 @@ class broadcast_reference {
       ++next;
       return of->kept[of->kept.size() - at];
     }
-    [[nodiscard]] bool must(player /*who*/) const override { return of->is_closed || behind() != 0; }
-    number take(player /*who*/) override { return receive(); }
+    [[nodiscard]] bool must(player /*waiter*/) const override { return of->is_closed || behind() != 0; }
+    number take(player /*waiter*/) override { return receive(); }
   };
 
   explicit broadcast_reference(number room) : capacity(room) {

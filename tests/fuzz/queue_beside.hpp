@@ -1,4 +1,4 @@
-// A channel with its halves, beside what says how it should behave.
+// A channel with its halves, beside its reference model.
 #pragma once
 
 #include <array>
@@ -12,14 +12,14 @@
 
 namespace fuzz {
 
-/// A half that is here for as long as somebody uses it.
+/// A half that exists as long as it is in use.
 template <class Half>
 struct shared_half {
   std::optional<Half> it;
   unsigned uses = 0;
 };
 
-/// What a task sends or receives through: a half of its own, or one of those that are here.
+/// The half that a task uses: one of its own, or one of the shared ones.
 template <class Half>
 class loan {
  public:
@@ -43,7 +43,7 @@ class loan {
   std::optional<Half> own_;
 };
 
-/// A channel with up to three halves on each side, not counting those of tasks, and what says how it should behave.
+/// A channel with up to three halves on each side, besides those of tasks, and its reference model.
 template <class Sender, class Receiver>
 class queue_beside {
  public:
@@ -51,7 +51,7 @@ class queue_beside {
   using sender_half = Sender;
   using receiver_half = Receiver;
 
-  /// Nothing, if the one that is here still has halves.
+  /// Does nothing if the current one still has halves.
   template <class Pair>
   void begin(number room, queue_reference::policy on_full, Pair make) {
     if (should.has_value() && should->has_halves()) return;

@@ -1,4 +1,4 @@
-// What a bounded, an unbounded and a oneshot channel do, after their documentation.
+// A bounded, an unbounded and a oneshot channel, modelled after their documentation.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ class queue_reference {
  public:
   enum class policy : unsigned char { wait, reject, drop_oldest, drop_newest };
   static constexpr number no_limit = ~number{0};
-  /// In `how`: the task has a half of its own. Of who sends, the rest is the item.
+  /// In `how`: the task has a half of its own. For a sender, the other bits are the item.
   static constexpr number own_half = number{1} << 63U;
 
   explicit queue_reference(number room, policy on_full = policy::wait)
@@ -24,7 +24,7 @@ class queue_reference {
 
   [[nodiscard]] bool is_closed() const { return closed_; }
   [[nodiscard]] number size() const { return items_.size(); }
-  /// Items that are somewhere: in it, and with those who would send them.
+  /// Items that exist: in the channel, and carried by waiting senders.
   [[nodiscard]] number alive() const { return items_.size() + carried_; }
   [[nodiscard]] bool has_halves() const { return senders_ + receivers_ != 0; }
 
@@ -51,8 +51,8 @@ class queue_reference {
     items_.clear();
   }
 
-  /// Who waits is served in its order. One who is just about to look may be faster than others who are, and than those who looked in vain
-  /// while it was; and nobody else.
+  /// Waiters are served in their order. A waiter that is about to check may overtake others that are, and
+  /// those that checked in vain while it was; no others.
   template <class Waiting>
   class turns {
    public:
@@ -90,7 +90,7 @@ class queue_reference {
       if (has_half_[who]) of_->drop_sender();
       --of_->carried_;
     }
-    [[nodiscard]] bool is_there(player /*who*/, number /*how*/) const override { return of_->takes_in(); }
+    [[nodiscard]] bool is_there(player /*waiter*/, number /*how*/) const override { return of_->takes_in(); }
     void arrive(player who, number how) override { turns_.add({who, how & ~own_half}); }
     [[nodiscard]] bool must(player who) const override {
       return of_->closed_ || (of_->takes_in() && turns_.must(who));
@@ -126,11 +126,11 @@ class queue_reference {
     void ends(player who) override {
       if (has_half_[who]) of_->drop_receiver();
     }
-    [[nodiscard]] bool is_there(player /*who*/, number /*how*/) const override {
+    [[nodiscard]] bool is_there(player /*waiter*/, number /*how*/) const override {
       return of_->closed_ || !of_->items_.empty();
     }
     void arrive(player who, number /*how*/) override { turns_.add({who}); }
-    /// The end, too, is told by one to the next: who was called for the last item, and finds that another has it, tells those behind it.
+    /// The end is passed on, too: a receiver that was woken for an item which another took wakes the next.
     [[nodiscard]] bool must(player who) const override {
       return (of_->closed_ || !of_->items_.empty()) && turns_.must(who);
     }
@@ -212,11 +212,11 @@ class oneshot_reference final : public reference {
     return std::exchange(item_, 0);
   }
 
-  [[nodiscard]] bool is_there(player /*who*/, number /*how*/) const override { return closed_; }
-  void arrive(player /*who*/, number /*how*/) override {}
-  [[nodiscard]] bool must(player /*who*/) const override { return closed_; }
-  number take(player /*who*/) override { return receive(); }
-  bool give_up(player /*who*/) override { return true; }
+  [[nodiscard]] bool is_there(player /*waiter*/, number /*how*/) const override { return closed_; }
+  void arrive(player /*waiter*/, number /*how*/) override {}
+  [[nodiscard]] bool must(player /*waiter*/) const override { return closed_; }
+  number take(player /*waiter*/) override { return receive(); }
+  bool give_up(player /*waiter*/) override { return true; }
 
  private:
   bool has_sender_ = true;

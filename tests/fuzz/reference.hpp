@@ -1,5 +1,5 @@
-// What the plain models of things to wait for have in common. Nothing here knows the library, nor does what the models include:
-// they are written after its documentation, with deques and counters, and are told what happens, one thing at a time.
+// Shared by the plain models of things to wait for. Neither this file nor those models use the library: they
+// follow its documentation, with deques and counters, and are told what happens, one thing at a time.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace fuzz {
 
-using player = unsigned;        // one who waits, by its number
+using player = unsigned;        // one waiter, by its number
 using players = std::uint32_t;  // one bit each
 using number = std::uint64_t;   // what a wait wants, and what it yields
 
@@ -18,7 +18,7 @@ inline constexpr player nobody = 31;
 
 constexpr players bit(player who) { return players{1} << who; }
 
-// What is yielded. Numbers of items begin at first_item.
+// The results of waits. Numbers of items begin at first_item.
 inline constexpr number yes = 1;
 inline constexpr number refused = 2;
 inline constexpr number dropped = 3;
@@ -37,32 +37,32 @@ class reference {
   reference& operator=(const reference&) = delete;
   virtual ~reference() = default;
 
-  /// A task begins that will come to wait; it has made the wait; it goes, and has never waited; it has gone.
-  virtual void starts(player /*who*/, number /*how*/) {}
-  virtual void prepares(player /*who*/) {}
-  virtual void never_came(player /*who*/) {}
-  virtual void ends(player /*who*/) {}
+  /// A task starts that will wait; has made its wait; is destroyed without a wait; has ended.
+  virtual void starts(player /*waiter*/, number /*how*/) {}
+  virtual void prepares(player /*waiter*/) {}
+  virtual void never_came(player /*waiter*/) {}
+  virtual void ends(player /*waiter*/) {}
 
   /// Would it have at once what it wants?
   [[nodiscard]] virtual bool is_there(player who, number how) const = 0;
-  /// It waits from now on; or it is there, and take() comes next.
+  /// It waits from now on; or it need not wait, and take() comes next.
   virtual void arrive(player who, number how) = 0;
-  /// It is asked: must it go on now, and may it? `awake`: those whose tasks are about to run.
+  /// Must it go on now, and may it? `awake`: those with tasks that are about to run.
   [[nodiscard]] virtual bool must(player who) const = 0;
   [[nodiscard]] virtual bool may(player who, players /*awake*/) const { return must(who); }
   /// It goes on, with this.
   virtual number take(player who) = 0;
-  /// It is cancelled or late, or another case has won. False: it must wait for something all the same, and must() says when that is over.
+  /// It is cancelled or late, or another case won. Returns false if it must wait on until must() holds.
   virtual bool give_up(player who) = 0;
-  /// After that: how a late one ends; and it is over; `unwound`: with the frames of its task.
-  [[nodiscard]] virtual number late_end(player /*who*/) const { return late; }
-  virtual void gone(player /*who*/, bool /*unwound*/) {}
-  /// It was asked, and waits on, while the tasks of others are about to run. May that happen?
-  virtual void looked(player /*who*/, players /*awake*/) {}
+  /// After give_up(): the result of a late wait; and its end. `unwound`: with the frames of its task.
+  [[nodiscard]] virtual number late_end(player /*waiter*/) const { return late; }
+  virtual void gone(player /*waiter*/, bool /*unwound*/) {}
+  /// It was woken, and waits on, while other tasks are about to run. Returns whether that may happen.
+  virtual void looked(player /*waiter*/, players /*awake*/) {}
   [[nodiscard]] virtual bool may_look_in_vain() const { return false; }
 };
 
-/// Who has waited longest comes first.
+/// The longest waiter comes first.
 template <class Waiting>
 class line_of {
  public:
@@ -71,7 +71,7 @@ class line_of {
   [[nodiscard]] const Waiting& front() const { return all_.front(); }
   [[nodiscard]] bool is_first(player who) const { return !all_.empty() && all_.front().who == who; }
   [[nodiscard]] bool holds(player who) const { return find(who) != all_.size(); }
-  /// All that have waited longer than this one are among these.
+  /// Returns true if all that have waited longer than this one are among `these`.
   [[nodiscard]] bool is_led_by(player who, players these) const {
     for (const Waiting& each : all_) {
       if (each.who == who) return true;
@@ -111,14 +111,14 @@ struct waiting {
   player who = nobody;
 };
 
-/// What most have in common: who gives decides who has it.
+/// Most models: the giver decides which waiter gets it.
 class granting : public reference {
  public:
   [[nodiscard]] bool must(player who) const override { return (granted_ & bit(who)) != 0; }
 
  protected:
   void grant(player who) { granted_ |= bit(who); }
-  /// True: it was granted, and is not any more.
+  /// Takes back a grant. Returns true if there was one.
   bool ungrant(player who) {
     const bool was = must(who);
     granted_ &= ~bit(who);

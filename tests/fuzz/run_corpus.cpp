@@ -1,5 +1,5 @@
-// A main() for a fuzz target without libFuzzer: runs every file of the folders that it is given, once. An input that ends the
-// program is named.
+// A main() for a fuzz target without libFuzzer: runs every file of the given folders once. Prints the name of
+// an input that ends the program.
 #include <unistd.h>
 
 #include <csignal>

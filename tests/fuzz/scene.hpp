@@ -1,5 +1,5 @@
-// Tasks that wait, on a scheduler that is moved by hand, beside plain models of what they wait for: whatever a task is told, and whether
-// it goes on or waits, must be what the models say.
+// Tasks that wait, on a scheduler that is moved by hand, beside plain models of what they wait for. What a
+// task gets, and whether it goes on or waits, must be what the models say.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 
 namespace fuzz {
 
-/// One of the things that a task waits for at once.
+/// One of the things for which a task waits at once.
 struct stake {
   reference* at = nullptr;
   number how = 0;
@@ -48,7 +48,7 @@ class scene {
   scene& operator=(const scene&) = delete;
   ~scene() = default;
 
-  /// A task's place. Goes last of all that its frame has.
+  /// A task's place in the scene. Destroyed last in its frame.
   class seat {
    public:
     seat(scene& in, player who) : in_(&in), who_(who) {}
@@ -62,12 +62,12 @@ class scene {
     [[nodiscard]] const plan& how() const { return in_->guests_[who_].how; }
     [[nodiscard]] std::chrono::milliseconds limit() const { return ms(how().limit); }
     [[nodiscard]] std::chrono::milliseconds nap() const { return ms(how().nap); }
-    /// The wait is made; it is about to be awaited, now, and may give up its turn first; it has ended, by the case `which`; it was late.
+    /// The wait is made; is about to be awaited, and may yield first; has ended, by case `which`; was late.
     void made() const { in_->make(in_->guests_[who_]); }
     void begin(bool may_yield = true) const { in_->begin(in_->guests_[who_], may_yield); }
     void end(std::size_t which, number got) const { in_->end(in_->guests_[who_], which, got); }
     void end_late() const { in_->end_late(in_->guests_[who_], late); }
-    /// After the end of its wait: it does something else, and nobody asks what; and then it is done.
+    /// After its wait the task does something that is not checked; then it is done.
     void act() const { in_->guests_[who_].is = state::acts; }
     void act_no_more() const { in_->guests_[who_].is = state::over; }
 
@@ -80,7 +80,7 @@ class scene {
     player who_;
   };
 
-  /// `make(seat)`: the task, which is then queued. Nothing, if all places are taken.
+  /// Queues the task of `make(seat)`. Does nothing if all places are taken.
   template <class Make>
   void start(const plan& how, Make make) {
     guest* const free = free_place();
@@ -102,7 +102,7 @@ class scene {
     guest& g = guests_[who % most];
     if (g.is == state::idle || !g.handle.has_value()) return;
     check(g.handle->cancel(), "a task that has not ended can be cancelled");
-    // One that is late already goes on to its end.
+    // A task that is late already goes on to its end.
     if (!(g.is == state::leaves && !g.cancelled)) g.cancelled = true;
   }
   void detach(unsigned who) { guests_[who % most].handle.reset(); }
@@ -110,23 +110,23 @@ class scene {
     for (unsigned i = 0; i < most; ++i) cancel(i);
   }
 
-  /// Runs the i-th of those that can run; all; the newest first.
+  /// Runs the i-th of the runnable tasks; all; the newest first.
   bool run(std::size_t i);
   void run_all();
   void run_all_newest_first();
   void advance(number milliseconds) { scheduler_.advance(std::chrono::milliseconds(milliseconds)); }
 
-  /// Nothing can run: does everybody wait who should, and nobody else?
+  /// No task can run. Checks that exactly those tasks wait that should.
   void check_quiet() const;
   [[nodiscard]] bool is_quiet() const { return scheduler_.queued() == 0; }
   [[nodiscard]] bool is_empty() const;
-  /// Somebody may still come to this one, or has something of it.
+  /// Returns true if a task may still come to this one, or holds something of it.
   [[nodiscard]] bool is_staked(const reference& at) const;
-  /// Somebody does something else than to wait.
+  /// Returns true if a task does something other than wait.
   [[nodiscard]] bool acts() const;
   void end();
 
-  /// Who does what, below 256: for note_state().
+  /// The state of all tasks, below 256: for note_state().
   [[nodiscard]] number state_of_all() const;
 
   void check(bool good, const char* what) const;
@@ -135,7 +135,7 @@ class scene {
 
  private:
   enum class state : unsigned char {
-    idle,     // nobody is here
+    idle,     // no task is here
     spawned,  // it has not come to wait
     tired,    // it waits as soon as its turn comes again
     there,    // what it waits for is there, and it must go on at once

@@ -1,4 +1,4 @@
-// What a scene compares, and when.
+// The comparisons of a scene.
 #pragma once
 
 #include <cstdio>
@@ -117,7 +117,7 @@ inline void scene::ask(guest& g) {
   g.may |= players{1} << nap_case;
 }
 
-/// A cancellation comes first, then what it waits for, then the limit.
+/// A cancellation comes first, then the awaited event, then the limit.
 inline void scene::before(guest& g) {
   if (g.is == state::tired && !g.cancelled) arrive(g);
   if (g.is == state::waits) {

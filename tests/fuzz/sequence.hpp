@@ -2,7 +2,7 @@
 //
 //   four bytes for the things: which of them, how large, how many
 //   then, four bytes for each operation, at most 64 of them:
-//           what · of which, and how much · how one waits for it · who runs after it
+//           what · of which, and how much · how to wait for it · which tasks run after it
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct operation {
   number then;
 };
 
-/// How to wait: 0: for good; 1: with a limit; 2: for good, and in its last round; 3: makes the wait first, and awaits it later.
+/// How to wait: 0: for good; 1: with a limit; 2: for good, in the last round; 3: awaits later than it makes.
 inline plan plan_of(number how) {
   plan made;
   const number form = how % 8;
@@ -52,7 +52,7 @@ inline void move_scene(scene& in, const operation& next) {
   }
 }
 
-/// Half of the time all, and else some one, or nobody: what is done next is done beside tasks that are about to run.
+/// Runs all tasks half of the time, else one or none: the next operation then meets tasks that will run.
 inline void run_after(scene& in, number then) {
   switch (then % 8) {
     case 0:
@@ -64,8 +64,8 @@ inline void run_after(scene& in, number then) {
   }
 }
 
-/// A `Game` has the things: step() does one operation with one of them, compare() looks at them all, drain() ends all waits. state():
-/// what there is, roughly, below 64.
+/// A `Game` has the things. step() does one operation with one of them, compare() checks them all, drain()
+/// ends all waits. state(): a rough state of them, below 64.
 template <class Game>
 void play(std::string_view bytes) {
   constexpr unsigned most_operations = 64;

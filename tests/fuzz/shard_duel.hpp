@@ -15,7 +15,7 @@ namespace time_test {
 class shard_duel {
  public:
   static constexpr unsigned shards = 2;
-  /// What a timer does when it fires.
+  /// A timer's action when it fires.
   using reaction = void (*)(shard_duel& duel, unsigned i, void* chosen_by);
 
   shard_duel(time_point now, unsigned timers, reaction reacts, void* chosen_by)
@@ -42,7 +42,7 @@ class shard_duel {
   void arm(unsigned i, unsigned s, time_point deadline) {
     client& c = client_[i];
     const bool was_armed = is_pending(i);
-    // Its waker is on the way: it has fired, and the reference has not heard of it.
+    // Its waker is on the way: it has fired, and the reference does not know yet.
     if (was_armed && c.node.state() == node_state::fired) return;
     if (was_armed) ++c.to_drop;
     reference_[c.shard].erase(i);
@@ -164,7 +164,7 @@ class shard_duel {
   timers shards_;
   std::vector<client> client_;
   std::array<timer_reference, shards> reference_;
-  unsigned polls_ = shards;  // the shard whose poll is running; `shards`: none
+  unsigned polls_ = shards;  // the shard with a running poll; `shards`: none
   unsigned woken_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Primitives of which one waits for a signal, beside what says how they should behave, and the waits for them.
+// Primitives to wait for a signal, beside their reference models, and the waits for them.
 #pragma once
 
 #include <chrono>
@@ -27,7 +27,7 @@ using rota::sync::notify;
 using rota::sync::once_cell;
 using rota::sync::semaphore;
 
-/// A primitive, and what says how it should behave.
+/// A primitive and its reference model.
 template <class Real, class Should>
 struct beside {
   std::optional<Real> real;
@@ -42,7 +42,7 @@ struct things {
   beside<latch, latch_reference> things_left;
   beside<barrier, barrier_reference> meeting;
   beside<once_cell<item>, once_reference> value;
-  event door;  // in front of who makes a value
+  event door;  // in front of the task that makes a value
 };
 
 struct acquire_wait {

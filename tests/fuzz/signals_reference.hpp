@@ -1,4 +1,4 @@
-// What a semaphore, a notify, an event, a latch, a barrier and a once_cell do, after their documentation.
+// A semaphore, a notify, an event, a latch, a barrier and a once_cell, modelled after their documentation.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace fuzz {
 
-/// `how`: so many permits. Whoever is first in line keeps what there is as a part of what it wants.
+/// `how`: number of permits. The first in line keeps the free permits as a part of what it wants.
 class semaphore_reference final : public granting {
  public:
   explicit semaphore_reference(number permits) : permits_(permits) {}
@@ -39,7 +39,7 @@ class semaphore_reference final : public granting {
     }
   }
 
-  [[nodiscard]] bool is_there(player /*who*/, number how) const override {
+  [[nodiscard]] bool is_there(player /*waiter*/, number how) const override {
     return closed_ || (line_.is_empty() && permits_ >= how);
   }
   void arrive(player who, number how) override {
@@ -163,7 +163,7 @@ class event_reference final : public granting {
   }
   void reset() { is_set_ = false; }
 
-  [[nodiscard]] bool is_there(player /*who*/, number /*how*/) const override { return is_set_; }
+  [[nodiscard]] bool is_there(player /*waiter*/, number /*how*/) const override { return is_set_; }
   void arrive(player who, number /*how*/) override {
     if (try_wait()) {
       grant(who);
@@ -194,7 +194,7 @@ class latch_reference final : public granting {
  public:
   explicit latch_reference(number things) : left_(things) {}
   [[nodiscard]] number left() const { return left_; }
-  /// False: not so many are left.
+  /// Returns false if fewer than `n` are left.
   bool count_down(number n) {
     if (n > left_) return false;
     left_ -= n;
@@ -202,7 +202,7 @@ class latch_reference final : public granting {
     return true;
   }
 
-  [[nodiscard]] bool is_there(player /*who*/, number /*how*/) const override { return left_ == 0; }
+  [[nodiscard]] bool is_there(player /*waiter*/, number /*how*/) const override { return left_ == 0; }
   void arrive(player who, number /*how*/) override {
     line_.add({who});
     count_down(0);
@@ -221,7 +221,7 @@ class latch_reference final : public granting {
   line_of<waiting> line_;
 };
 
-/// A wait yields the generation, and who leads it.
+/// A wait yields the generation, and whether it leads.
 class barrier_reference final : public granting {
  public:
   static constexpr number passage(number generation, bool leads) {
@@ -238,7 +238,7 @@ class barrier_reference final : public granting {
     if (arrived_ == participants_) pass(line_.is_empty() ? nobody : line_.front().who);
   }
 
-  [[nodiscard]] bool is_there(player /*who*/, number /*how*/) const override {
+  [[nodiscard]] bool is_there(player /*waiter*/, number /*how*/) const override {
     return arrived_ + 1 == participants_;
   }
   void arrive(player who, number /*how*/) override {
@@ -275,7 +275,7 @@ class barrier_reference final : public granting {
   line_of<waiting> line_;
 };
 
-/// `how`: whether one would make the value. Who is told `claimed` makes it, or abandons it.
+/// `how`: whether the waiter would make the value. After `claimed` it makes it, or abandons it.
 class once_reference final : public granting {
  public:
   static constexpr number looks = 0;
@@ -284,7 +284,7 @@ class once_reference final : public granting {
   [[nodiscard]] bool is_busy() const { return is_busy_; }
   [[nodiscard]] number value() const { return value_; }
 
-  /// Somebody begins to make it, without a wait.
+  /// Begins to make it, without a wait.
   number try_claim() {
     if (value_ != 0) return refused;
     return std::exchange(is_busy_, true) ? empty : yes;
@@ -307,7 +307,7 @@ class once_reference final : public granting {
     give_claim(next);
   }
 
-  [[nodiscard]] bool is_there(player /*who*/, number how) const override {
+  [[nodiscard]] bool is_there(player /*waiter*/, number how) const override {
     return value_ != 0 || (how == makes && !is_busy_);
   }
   void arrive(player who, number how) override {

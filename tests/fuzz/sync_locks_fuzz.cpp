@@ -18,7 +18,7 @@ using rota::sync::condition_variable;
 using rota::sync::mutex;
 using rota::sync::shared_mutex;
 
-/// A lock, what says how it should behave, and whoever has it.
+/// A lock, its reference model, and its holders.
 struct things {
   mutex m;
   std::optional<mutex::guard> held;
@@ -214,7 +214,7 @@ class locks {
     of_.s_should.unlock_shared();
   }
 
-  /// By who has the mutex.
+  /// Called with the mutex held.
   void wait_for_condition(const operation& next) {
     if (!of_.held.has_value() || !in_->has_room()) return;
     const number wanted = next.which % 4;
@@ -255,7 +255,7 @@ class locks {
     }
   }
 
-  // What does not wait: the forms that try, and threads that have no time.
+  // Operations that do not wait: tries, and threads with a zero limit.
   template <class T>
   static std::optional<T> in_time(std::expected<T, rota::timed_out> got) {
     if (!got.has_value()) return std::nullopt;

@@ -1,4 +1,4 @@
-// Tasks at a semaphore, a notify, two events, a latch, a barrier and a once_cell, beside plain models of them.
+// Tasks at a semaphore, notify, events, latch, barrier and once_cell, beside plain models of them.
 #include <optional>
 #include <stdexcept>
 
@@ -102,7 +102,7 @@ class signals {
       case 3: return wait_for(of_.turnstile, next);
       case 4: return wait_for(of_.things_left, next);
       case 5:
-        // Nobody may arrive where nobody takes part.
+        // Without participants no arrival is allowed.
         if (of_.meeting.should->participants() == 0) return;
         return start_wait(*in_, with(*of_.meeting.should, 0, next), meeting_wait{&*of_.meeting.real});
       default:
@@ -229,7 +229,7 @@ class signals {
     in_->check(did == of_.things_left.should->count_down(n), "a latch is counted down as far as it goes");
   }
 
-  /// What does not wait: the forms that try, and threads that have no time.
+  /// Operations that do not wait: tries, and threads with a zero limit.
   void try_one(number which, number n) {
     switch (which) {
       case 0: return try_permits(n % 4, n / 4 % 3);
@@ -298,7 +298,7 @@ class signals {
     }
   }
 
-  /// A new one in place of one that nobody has anything of.
+  /// Replaces one that no task uses by a new one.
   void renew(number which, number shape) {
     switch (which) {
       case 0: return renew(of_.permits, shape % 4);

@@ -1,5 +1,5 @@
-// The timer wheel, or two shards with their wakers, against a sorted set: arm, arm again, cancel, polls of any size, a clock
-// that goes anywhere.
+// The timer wheel, or two shards with their wakers, against a sorted set: arm, arm again, cancel, polls of
+// any size, a clock that jumps anywhere.
 #include "../unit/time/wheel_duel.hpp"
 #include "fuzz.hpp"
 #include "shard_duel.hpp"

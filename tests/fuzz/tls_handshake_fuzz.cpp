@@ -1,5 +1,5 @@
-// Bytes of a peer, given to a client and to a server. The first byte chooses: bytes as they are, to either, or a true handshake of the two whose bytes
-// are changed on their way.
+// Bytes of a peer, given to a client and to a server. The first byte chooses: bytes as they are, to either
+// side, or a true handshake with changed bytes.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -24,7 +24,7 @@ using rota::tls::detail::session;
 using rota::tls::detail::shared_ref;
 using rota::tls::detail::step;
 
-/// Both sides; they take 1.2 too, which has more to go wrong.
+/// Both sides. They also accept TLS 1.2, which has more ways to fail.
 struct world {
   world()
       : identity(rota::tls::self_signed({"example.com"}, 1)), client(make_client()), server(make_server()) {}
@@ -58,7 +58,7 @@ const world& here() {
   return instance;
 }
 
-/// One end, and the law of engines: it says what it wants, and says the same again; a failure stays.
+/// One end, and the law of engines: it states what it wants, and states the same again; a failure stays.
 class end {
  public:
   explicit end(const shared_ref<context>& of) : session_(of, "example.com") {}
@@ -91,7 +91,7 @@ class end {
     go();
     check(is_over_, "it waits for nothing after the end");
   }
-  /// What it has to say.
+  /// Takes the bytes that it wants to send.
   std::string take() {
     std::string all;
     for (;;) {
@@ -151,7 +151,7 @@ void bytes_as_they_are(const shared_ref<context>& to, std::string_view steps, st
   check(!one.is_connected(), "nobody has the key but the peer");
 }
 
-/// What happens to a flight: 0 nothing · 1 a byte is changed · 2 it ends early · 3 a part comes twice · 4 something is put in.
+/// Changes a flight: 0 nothing · 1 one byte · 2 early end · 3 a repeated part · 4 an inserted part.
 struct change {
   unsigned what;
   std::size_t flight;

@@ -1,7 +1,7 @@
 // What the tasks of a scene do: one wait, and what it yields as a number.
 //
-// A `Kind` says what is awaited: leaf(), the wait; timed(span), the same with a limit; got(x), the number for what it yields, or
-// no_value where it yields nothing.
+// A `Kind` says what is awaited: leaf(), the wait; timed(span), the same with a limit; got(x), its result as
+// a number, or no_value.
 #pragma once
 
 #include <expected>

@@ -1,4 +1,4 @@
-// Actors: one reply for each asker, or word that there will be none; askers that give up; handlers that rest and are made anew.
+// Actors: each asker gets one reply, or a refusal; askers that give up; handlers that rest and are remade.
 #include "base/thread.hpp"
 #include "gate/executor_core.hpp"
 #include "model/whole.hpp"
@@ -41,7 +41,7 @@ struct counter {
 };
 counter none() { return {}; }
 
-/// What a function has captured: gone when the asker goes on.
+/// The captures of a function: destroyed before the asker goes on.
 class captured {
  public:
   explicit captured(base::cell<int>& there) noexcept : there_(&there) {}
@@ -55,7 +55,7 @@ class captured {
   base::cell<int>* there_;
 };
 
-/// A plain thread that calls while the actor goes.
+/// A plain thread calls while the actor is destroyed.
 struct caller {
   actor_ref<counter> to;
   int replies = 0;
@@ -104,7 +104,7 @@ task<int> asks(actor_ref<counter> to, base::cell<int>& mine) {
   co_return reply;
 }
 
-/// The function writes to what is the asker's: it must not run when the asker has gone.
+/// The function writes to the asker's memory: it must not run when the asker has gone.
 TEST(actor_model, an_asker_gives_up) {
   expect_whole("actor_give_up", "actor_give_up_uniform", [](execution& e) {
     e.thread("root", [] {
@@ -138,7 +138,7 @@ task<int> asks_who_waits(actor_ref<counter> to, base::cell<int>& mine) {
   co_return co_await to.ask(waits);
 }
 
-/// Nothing but the asker's end ends the function's task.
+/// Only the end of the asker ends the function's task.
 TEST(actor_model, an_asker_gives_up_a_function_that_waits) {
   expect_whole("actor_stop", "actor_stop_uniform", [](execution& e) {
     e.thread("root", [] {
@@ -217,7 +217,7 @@ void fail(counter& it) {
   throw std::runtime_error("it fails");
 }
 
-/// Two consumers: one knows that a handler rests, and is then held up; the other sleeps without a deadline, until it is told.
+/// Two consumers: one learns that a handler rests, and is then delayed; the other sleeps without a deadline.
 TEST(actor_model, an_actor_rests_and_is_made_anew) {
   expect_whole("actor_restart", "actor_restart_uniform", [](execution& e) {
     e.thread("root", [] {
@@ -226,7 +226,7 @@ TEST(actor_model, an_actor_rests_and_is_made_anew) {
       model::signal served;
       actor<counter> fails(threads, none, restarts);
       auto blocks = threads.make_mailbox<int>([&served](int) { served.wait(); });
-      // Both are in before it fails: nobody sends to it while it rests.
+      // Both messages are queued before the handler fails: no message is sent while it rests.
       fails.pause();
       static_cast<void>(fails.tell([&begun](counter& it) {
         begun.raise();
@@ -245,8 +245,8 @@ TEST(actor_model, an_actor_rests_and_is_made_anew) {
   });
 }
 
-/// Three consumers. The first one stores the deadline while the second one searches; both are then held up by handlers that end after
-/// the pause. The third one sleeps without a deadline, until it is called.
+/// Three consumers. The first one stores the deadline while the second one searches. Both are then held by
+/// handlers that end after the pause. The third one sleeps without a deadline, until it is woken.
 TEST(actor_model, a_sleeper_is_called_for_a_rest_while_the_others_are_held_up) {
   constexpr auto body = [](execution& e) {
     e.thread("root", [] {
@@ -269,7 +269,7 @@ TEST(actor_model, a_sleeper_is_called_for_a_rest_while_the_others_are_held_up) {
   expect_whole("actor_rest_unheard", "actor_rest_unheard_uniform", body);
 }
 
-/// Two consumers whose deadlines pass at one time: what the first one finds, the second may be called for.
+/// Two consumers; both deadlines pass at one time: the second may be woken for what the first one finds.
 TEST(actor_model, two_actors_rest) {
   expect_whole("actor_two_rest", "actor_two_rest_uniform", [](execution& e) {
     e.thread("root", [] {
@@ -317,7 +317,7 @@ class answered final : public detail::reply<int> {
   base::cell<int> written_{0};
 };
 
-/// It gives up, and finds that the reply has just come.
+/// It gives up, and finds that the reply has just arrived.
 TEST(actor_model, an_asker_that_gives_up_too_late_sees_the_reply) {
   expect_holds(model::exhaustive("actor_too_late"), [](execution& e) {
     auto& question = e.make<answered>();
@@ -329,7 +329,7 @@ TEST(actor_model, an_asker_that_gives_up_too_late_sees_the_reply) {
   });
 }
 
-/// What was done before a call is seen after the sleep: the claim is counted.
+/// A sleeper sees what was done before it was called: the claim is counted.
 TEST(actor_model, a_call_of_a_bed_brings_what_came_before_it) {
   expect_holds(model::exhaustive("actor_bed"), [](execution& e) {
     auto& bed = e.make<detail::bed>();
@@ -345,7 +345,7 @@ TEST(actor_model, a_call_of_a_bed_brings_what_came_before_it) {
   });
 }
 
-/// Before the caller's wake: the consumer runs for another reason, and lies down again.
+/// Before the caller's wake the consumer may run for another reason, and sleep again.
 TEST(actor_model, a_task_that_sees_its_call_has_its_bed_again) {
   expect_holds(model::exhaustive("actor_task_bed"), [](execution& e) {
     auto& bed = e.make<detail::task_bed>();
@@ -373,7 +373,7 @@ TEST(actor_model, a_message_that_is_counted_as_served_has_been_handled) {
   });
 }
 
-/// The time is over while the function runs, or before, or after.
+/// The deadline passes while the function runs, or before, or after.
 TEST(actor_model, a_thread_waits_for_a_limited_time) {
   expect_whole("actor_call_for", "actor_call_for_uniform", [](execution& e) {
     e.thread("root", [] {

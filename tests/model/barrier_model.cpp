@@ -1,4 +1,4 @@
-// The barrier: what was done before each arrival is seen by all who pass, one of them leads, and who gives up has arrived or has not.
+// The barrier: all that pass see what was done before each arrival; one leads; a late arrival may be undone.
 #include "model/waiting.hpp"
 
 #include <rota/sync/barrier.hpp>
@@ -30,7 +30,7 @@ struct shared {
     if (p.is_leader) leaders.fetch_add(1, base::order::relaxed);
   }
   void check_leaders(int count) {
-    // relaxed. As above.
+    // relaxed. A count of the model's.
     check(leaders.load(base::order::relaxed) == count, "one leader of each generation");
   }
 };
@@ -59,7 +59,7 @@ TEST(barrier_model, two_generations) {
           const auto p = x.b.blocking_arrive_and_wait();
           x.note(p);
           check(p.generation + 1 == static_cast<std::uint32_t>(i), "one after the other");
-          // The other may be on its way to the next already: only the first time nobody writes here.
+          // After the first generation the other thread may already write for the second: no check then.
           if (i == 2) check(x.at[0].get() + x.at[1].get() == 4, "both have arrived");
         }
       });
@@ -100,7 +100,7 @@ TEST(barrier_model, who_is_cancelled_has_passed_or_has_not_arrived) {
   });
 }
 
-// Both have a limit, and these pass at once: both pass, or none.
+// Both have a limit, and both limits pass at once: both pass, or none.
 TEST(barrier_model, two_that_are_late_agree) {
   expect_holds_everywhere(
       "barrier_late",
@@ -144,7 +144,7 @@ TEST(barrier_model, who_drops_out_lets_the_others_pass) {
   });
 }
 
-// More that arrive than there are participants: each passes a generation of its own.
+// More arrivals than participants: each passes a generation of its own.
 TEST(barrier_model, two_beside_a_barrier_for_one) {
   expect_holds_everywhere("barrier_one", [](execution& e) {
     auto& x = e.make<shared>(1U);
@@ -158,14 +158,14 @@ TEST(barrier_model, two_beside_a_barrier_for_one) {
       });
     }
     e.finally([&x, &sum] {
-      // relaxed. As above.
+      // relaxed. A count of the model's.
       check(sum.load(base::order::relaxed) == 7, "generations 0, 1 and 2");
       x.check_leaders(3);
     });
   });
 }
 
-// The only one that is left needs no lock.
+// The only remaining participant needs no lock.
 TEST(barrier_model, who_is_alone_sees_what_was_done_before_the_drop) {
   expect_holds_everywhere("barrier_alone", [](execution& e) {
     auto& x = e.make<shared>(2U);
@@ -183,7 +183,7 @@ TEST(barrier_model, who_is_alone_sees_what_was_done_before_the_drop) {
   });
 }
 
-// In two steps: whoever sees that all have arrived, by whatever form, sees what they did before, and one of them leads.
+// Arrivals in two steps: each thread that sees the last one sees what all did before, and one of them leads.
 TEST(barrier_model, arrivals_in_two_steps) {
   expect_holds_everywhere("barrier_split", [](execution& e) {
     auto& x = e.make<shared>(2U);

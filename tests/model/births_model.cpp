@@ -1,4 +1,4 @@
-// The entry of a task that has not suspended, between the thread that spawns, the thread that runs the task, and a report.
+// The entry of a task that has not suspended, beside the spawning thread, the running one, and a report.
 #include <rota/testing/explore.hpp>
 #include "model/exploring.hpp"
 #include "task/births.hpp"

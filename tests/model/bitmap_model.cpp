@@ -1,5 +1,5 @@
-// The two-level bitmap: setters, clearers and takers of single bits and of words. Each bit is taken once, and
-// when nobody is between the two levels every bit is found.
+// The two-level bitmap: setters, clearers and takers of single bits and of words. Each bit is taken once.
+// When no thread is between the two levels, every bit is found.
 #include <rota/testing/explore.hpp>
 #include "model/exploring.hpp"
 #include "queue/bitmap.hpp"
@@ -19,7 +19,7 @@ using model::expect_holds;
 using testing::check;
 using testing::execution;
 
-/// Bits 0, 1 and 2 share a leaf, 64 has its own. Each has a cell that belongs to whoever holds the bit: its
+/// Bits 0, 1 and 2 share a leaf, 64 has its own. Each has a cell that belongs to the holder of the bit: its
 /// setter until set(), its taker after the take. Two holders at a time are a race.
 struct board {
   void set(std::uint32_t index) {
@@ -53,7 +53,7 @@ struct board {
 
   void note(std::uint32_t index) { held[index % 61].set(held[index % 61].get() + 1); }
 
-  /// Nobody is between the levels: what is in is found.
+  /// No thread is between the levels: every set bit is found.
   void check_end() {
     const auto left = bits.count();
     check(sets == takes + static_cast<int>(left), "what was put in is in, or was taken once");
@@ -67,7 +67,7 @@ struct board {
   int takes = 0;
 };
 
-// The window that the second look closes: the last bit of a leaf goes while another comes.
+// The race that the re-check prevents: the last bit of a leaf is cleared while another is set.
 TEST(bitmap_model, a_setter_beside_a_clearer) {
   const auto body = [](execution& e) {
     auto& b = e.make<board>();
@@ -77,14 +77,13 @@ TEST(bitmap_model, a_setter_beside_a_clearer) {
     e.finally([&b] { b.check_end(); });
   };
   expect_holds(exhaustive("bitmap_pair", 4), body);
-  // The second look must see the bit of the setter whose mark it has taken away.
+  // The re-check must see the bit of a setter after the clearer has removed that setter's mark.
   testing::options stale = exhaustive("bitmap_pair_stale", 3);
   stale.stale_reads = 1;
   expect_holds(stale, body);
 }
 
-// Idle workers, as the scheduler has them: they park (set), and are claimed (take) or find work themselves
-// (clear).
+// Idle workers, as in the scheduler: they park (set), are claimed (take) or find work themselves (clear).
 TEST(bitmap_model, two_workers_park_beside_two_takers) {
   const auto body = [](execution& e) {
     auto& b = e.make<board>();
@@ -133,7 +132,7 @@ TEST(bitmap_model, two_takers_find_two_bits_of_a_leaf) { both_find_one(1, "bitma
 
 TEST(bitmap_model, two_takers_find_bits_of_two_leaves) { both_find_one(64, "bitmap_two_far"); }
 
-// A bit goes and comes again, while its neighbours do.
+// A bit is cleared and set again, while its neighbours are.
 TEST(bitmap_model, a_leaf_is_emptied_twice) {
   const auto body = [](execution& e) {
     auto& b = e.make<board>();
@@ -182,7 +181,7 @@ TEST(bitmap_model, words_and_single_bits_are_taken_together) {
   expect_holds(exhaustive("bitmap_mixed", 3), body);
 }
 
-/// Parks and comes back, until somebody has claimed it.
+/// Parks and comes back, until another thread has claimed it.
 void park_three_times(board& b, std::uint32_t mine) {
   for (int round = 0; round < 3; ++round) {
     b.set(mine);

@@ -1,4 +1,4 @@
-// The broadcast: each receiver gets each value once and in order, or counts it as lost; a value is whole, and ends once.
+// The broadcast: each receiver gets each value once and in order, or counts it as lost. A value is whole.
 #include "model/waiting.hpp"
 
 #include <rota/channel/broadcast.hpp>
@@ -31,7 +31,7 @@ struct in_words {
 };
 static_assert(detail::lies_in_words<in_words>);
 
-/// The same in a node. The model sees who touches it at the wrong time.
+/// The same in a node. The model detects an access at the wrong time.
 struct in_node {
   explicit in_node(std::uint64_t n) : value(n) {}
   in_node(const in_node& other) : value(other.number()) {}
@@ -48,7 +48,7 @@ struct in_node {
   base::cell<std::uint64_t> value;
 };
 
-/// What one receiver has got, or has lost: of values that are sent as 1, 2, 3...
+/// The values that one receiver got or lost, of those that are sent as 1, 2, 3...
 struct account {
   std::uint64_t next = 1;
 
@@ -78,7 +78,7 @@ class broadcast_model : public ::testing::Test {
 using both = ::testing::Types<in_words, in_node>;
 TYPED_TEST_SUITE(broadcast_model, both);
 
-// One place, three values: what is read is being overwritten.
+// One place, three values: a value is overwritten while it is read.
 TYPED_TEST(broadcast_model, what_is_received_and_what_is_lost_add_up) {
   expect_holds_everywhere(this->named("add_up"), [](execution& e) {
     auto made = broadcast<TypeParam>(1);
@@ -177,7 +177,7 @@ TYPED_TEST(broadcast_model, a_new_receiver_gets_what_is_sent_after_it) {
   });
 }
 
-// The last receiver takes along what is kept, beside one that comes and one who sends.
+// The last receiver destroys the kept values, beside a new receiver and a sender.
 TYPED_TEST(broadcast_model, receivers_leave_and_come_beside_a_send) {
   expect_holds_everywhere(this->named("leave"), [](execution& e) {
     auto made = broadcast<TypeParam>(1);

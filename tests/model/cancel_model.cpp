@@ -1,4 +1,4 @@
-// P8: cancellation against completion and running. Exactly one outcome each time, every frame destroyed once and by a
+// P8: cancellation against completion and running. One outcome each time, every frame destroyed once and by a
 // worker, no resumption without its event, no task left behind.
 #include <optional>
 
@@ -20,7 +20,7 @@ struct world {
   int steps = 0;
   std::optional<join_handle<int>> handle;
 
-  /// What the handle holds at the end.
+  /// Returns the outcome that the handle has at the end.
   seen look() {
     auto got = handle->wait_for(std::chrono::nanoseconds(0));
     if (!got.has_value()) return seen::nothing;
@@ -33,7 +33,7 @@ void add_workers(execution& e, world& w, int count) {
   for (int i = 0; i < count; ++i) e.daemon("worker", [&w] { w.s.work(); });
 }
 
-/// The task's end, whatever it was: one, seen once, and everything gone.
+/// The end of the task, whichever it is: one, seen once, and everything freed.
 void check_one_end(world& w, bool may_be_cancelled) {
   const seen what = w.look();
   check(what != seen::nothing, "it has ended");
@@ -145,7 +145,7 @@ TEST(cancel_model, what_was_cancelled_before_it_ran_does_not_begin) {
   });
 }
 
-/// A redundant request and a late wake: what a run finds is what decides.
+/// A redundant request and a late wake: the state that a run finds decides.
 TEST(cancel_model, it_comes_while_a_stolen_waker_fires) {
   expect_holds_everywhere("cancel_stale", [](execution& e) {
     auto& w = e.make<world>();
@@ -173,8 +173,8 @@ task<int> two_leaves(world& w) {
   co_return 2;
 }
 
-/// The waker of the first leaf is used when the task may be in the second: model_event checks that nobody is resumed
-/// without its event.
+/// The waker of the first leaf is used when the task may be in the second: model_event checks that no task is
+/// resumed without its event.
 TEST(cancel_model, a_late_wake_of_the_first_leaf_finds_the_second) {
   expect_holds_everywhere("cancel_two_leaves", [](execution& e) {
     auto& w = e.make<world>();
@@ -244,7 +244,7 @@ TEST(cancel_model, a_shield_is_overridden_while_it_waits) {
     auto& kept = e.make<waker>(core::make_waker(t));
     add_workers(e, w, 1);
     e.thread("canceller", [&c] { c.cancel(); });
-    // As a shutdown does: again and again, since a task may put up another shield.
+    // Like a shutdown: cancels again and again, since a task may raise another shield.
     e.thread("overrider", [&t, &kept] {
       while (!core::is_complete(t)) {
         core::override_shields(t);
@@ -261,7 +261,7 @@ TEST(cancel_model, a_shield_is_overridden_while_it_waits) {
 
 // --- leaves that end later
 
-/// Somebody else carries the operation out, and touches the leaf until it has told so.
+/// Another thread carries the operation out, and touches the leaf until it has reported the end.
 class operation {
  public:
   class wait final : public leaf {
@@ -294,7 +294,7 @@ class operation {
 
   [[nodiscard]] wait operator()() noexcept { return wait(*this); }
 
-  /// As the kernel: begins when it was asked to, writes into the leaf, and ends.
+  /// Like the kernel: begins on request, writes into the leaf, and ends.
   void carry_out() {
     // acquire. Pairs with start().
     while (started_.load(base::order::acquire) == 0)
@@ -345,7 +345,7 @@ TEST(cancel_model, frames_stay_until_a_pending_operation_has_ended) {
   });
 }
 
-/// The second request wakes a task that unwinds already, and whose leaf has not ended.
+/// The second request wakes a task that already unwinds and has a leaf that has not ended.
 TEST(cancel_model, a_wake_does_not_let_go_of_a_pending_operation) {
   expect_holds_everywhere("cancel_pending_twice", [](execution& e) {
     auto& w = e.make<slow_world>();

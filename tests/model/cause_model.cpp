@@ -1,5 +1,5 @@
-// One cause that ends several tasks, delivered to them in every order: the boundary of the cause reports it, and no task sees, at a join
-// or by what it receives, the end of another one for a cause that holds for itself. The real task core and the real scope run.
+// One cause ends several tasks, delivered in every order. The boundary of the cause reports it. No task sees,
+// at a join or in what it receives, the end of another task for the same cause. The real task core runs.
 #include "base/futex.hpp"
 #include "flow/brood.hpp"
 #include "model/parent_and_children.hpp"
@@ -115,7 +115,7 @@ task<void> joins_behind_a_shield(causes& x) {
   co_await x.event();
   ++x.seen;
 }
-/// Two limits that end at one time are one cause, and the outer one reports it.
+/// Two limits that pass at one time are one cause, and the outer one reports it.
 task<void> joins_within_an_equal_limit(causes& x) {
   static_cast<void>(co_await with_deadline(start_of_time + limit, joins(x)));
   ++x.seen;
@@ -123,7 +123,7 @@ task<void> joins_within_an_equal_limit(causes& x) {
 
 using way_to_wait = task<void> (*)(causes&);
 
-/// Says at its end that the limit is over, also if an exception comes out of it.
+/// Reports at its end that the limit is over, also after an exception.
 struct tells_the_poller {
   explicit tells_the_poller(causes& of) : x(of) {}
   tells_the_poller(const tells_the_poller&) = delete;
@@ -279,7 +279,7 @@ task<void> has_a_scope_in_a_scope(causes& x) {
   };
   co_await with_scope(outer);
 }
-/// The unwinding ends in this task: its word says nothing of a cancellation.
+/// The unwinding ends in this task: its word has no cancellation.
 task<int> fails_around_two_scopes(causes& x) {
   const auto body = [&x](scope& children) -> task<> {
     children.fork(fails, std::ref(x));

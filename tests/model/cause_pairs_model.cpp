@@ -1,6 +1,6 @@
-// Each boundary of a cause around each way to wait, in every order of delivery: the part of the matrix of causes
-// (tests/api/cause_matrix.hpp) that runs on a model scheduler. The boundary reports its cause, and no task runs a line
-// after the wait that the cause has ended.
+// Each boundary of a cause around each way to wait, in every order of delivery: the part of the matrix of
+// causes (tests/api/cause_matrix.hpp) that runs on a model scheduler. The boundary reports its cause, and no
+// task runs a line after the wait that the cause has ended.
 #include "model/parent_and_children.hpp"
 
 #include <rota/async_generator.hpp>
@@ -31,7 +31,7 @@ constexpr base::nanoseconds limit = 10ms;
 struct pair_world : household {
   /// A line runs after a wait that the cause has ended.
   void go_on() {
-    // acquire. Pairs with reports(). A task whose handle was dropped goes on after the end of the boundary.
+    // acquire: pairs with reports(). A detached task goes on after the end of the boundary.
     if (is_over.load(base::order::acquire) == 0) ++went_on;
   }
   sync::event ended;
@@ -262,7 +262,7 @@ task<int> reports(pair_world& x, boundary of, way w) {
   const int end = co_await of.around(x, w);
   // release. Pairs with go_on() and let_the_limit_pass().
   x.is_over.store(1, base::order::release);
-  // Ends the tasks whose handles were dropped: no cause reaches them.
+  // Ends the detached tasks: no cause reaches them.
   x.event.fire();
   co_return end;
 }

@@ -1,4 +1,4 @@
-// P11, the unbounded channel: blocks follow one another, serve again, and nobody notices. A block has two places here.
+// P11, the unbounded channel: blocks follow each other and are reused. A block has two places here.
 #include "model/last_receiver.hpp"
 #include "model/tries.hpp"
 #include "model/waiting.hpp"
@@ -49,7 +49,7 @@ struct shared {
   void try_one() {
     if (const auto got = rx->try_recv()) note(*got);
   }
-  /// In the end: what was sent has come, or is still there.
+  /// At the end: each sent item has come, or is still there.
   void expect_all() {
     while (const auto got = rx->try_recv()) note(*got);
     // relaxed. All have ended.
@@ -63,7 +63,7 @@ struct shared {
   }
 };
 
-/// Sends and takes so many, one after the other: blocks are used again.
+/// Sends and takes `count` items, one after the other: blocks are reused.
 void goes_round(shared& x, unsigned count) {
   for (unsigned i = 0; i < count; ++i) {
     x.send(item{1} << i);
@@ -71,8 +71,8 @@ void goes_round(shared& x, unsigned count) {
   }
 }
 
-// It looks at the head, and sets its bit when that block serves again, or is about to. The item for it is in the block after that one, or
-// in the same one.
+// The receiver reads the head, and sets its bit when that block is reused, or is about to be. The item for it
+// is in the next block, or in the same one.
 TEST(chain_model, a_bit_in_a_block_that_serves_again_is_set_where_it_belongs) {
   for (const unsigned rounds : {2U, 4U}) {
     expect_holds_everywhere("chain_bit_" + std::to_string(rounds), [rounds](execution& e) {
@@ -121,7 +121,7 @@ TEST(chain_model, two_senders_and_two_receivers_across_the_end_of_a_block) {
       1);
 }
 
-// What was done before a send is seen by who receives, also through blocks and rooms that have served before.
+// A receiver sees what was done before the send, also through blocks and places that are reused.
 TEST(chain_model, items_bring_along_what_was_done_before_them) {
   static constexpr int count = 5;
   struct scene : shared {
@@ -146,7 +146,7 @@ TEST(chain_model, items_bring_along_what_was_done_before_them) {
   });
 }
 
-// Who looks at a block has what it has read of it when that serves for the second and the third time.
+// A slow receiver: its block is reused twice between its reads. It takes what is there then.
 TEST(chain_model, a_receiver_that_looks_for_long_takes_what_is_there_then) {
   expect_holds_everywhere("chain_slow_receiver", [](execution& e) {
     auto& x = e.make<shared>();
@@ -167,7 +167,7 @@ TEST(chain_model, a_sender_that_looks_for_long_puts_its_item_where_it_belongs) {
   });
 }
 
-// Two that take from one block, and one of them is slow: the room stays until it has moved its item out.
+// Two receivers take from one block, and one is slow: its place stays until it has moved its item out.
 TEST(chain_model, a_room_stays_while_somebody_is_in_it) {
   expect_holds_everywhere("chain_room", [](execution& e) {
     auto& x = e.make<shared>();
@@ -181,7 +181,7 @@ TEST(chain_model, a_room_stays_while_somebody_is_in_it) {
   });
 }
 
-// Where a block ends, two come to the next at once.
+// At the end of a block two senders come to the next one at once.
 TEST(chain_model, two_senders_enter_a_block_at_once) {
   expect_holds_everywhere("chain_enter", [](execution& e) {
     auto& x = e.make<shared>();
@@ -194,7 +194,7 @@ TEST(chain_model, two_senders_enter_a_block_at_once) {
   });
 }
 
-// Two wait, two send: whoever publishes first, and whichever place is missing then.
+// Two wait, two send, in every order of publication, and with either place missing then.
 TEST(chain_model, nobody_waits_for_what_is_there) {
   expect_holds_everywhere(
       "chain_waits",
@@ -212,7 +212,7 @@ TEST(chain_model, nobody_waits_for_what_is_there) {
       1);
 }
 
-// A close where a block ends, beside sends that go on: what was sent arrives, and everybody hears of the end.
+// A close at the end of a block, beside sends: sent items arrive, and all receivers see the end.
 TEST(chain_model, a_close_beside_sends) {
   expect_holds_everywhere("chain_close", [](execution& e) {
     auto& x = e.make<shared>();
@@ -268,7 +268,7 @@ TEST(chain_model, a_try_says_empty_only_of_an_empty_chain) {
       "chain_never_empty", [] { return unbounded<item>(); }, model::sends_and_receives);
 }
 
-// It comes by the pointer to a block that has served meanwhile, and serves again: it sees the block as it is now, and empty.
+// A receiver comes by an old pointer to a block that is reused: it sees the block as it is now, and empty.
 TEST(chain_model, a_late_receiver_sees_a_block_that_serves_again_empty) {
   testing::options stale = model::exhaustive("chain_again_stale", 2);
   stale.stale_reads = 2;

@@ -1,5 +1,5 @@
-// P11, the growth of a bounded channel: the bound is exact from the first moment, items stay in order, and a growth without memory changes
-// nothing else. In the model the first block has two places.
+// P11, growth of a bounded channel: the bound is exact from the start, items stay in order, and a growth that
+// fails for lack of memory changes nothing else. In the model the first block has two places.
 #include "model/last_receiver.hpp"
 #include "model/waiting.hpp"
 
@@ -20,7 +20,7 @@ using model::expect_holds;
 using testing::check;
 using testing::execution;
 
-/// A channel, although one allocation may fail. That one is meant for the growth, and may be the first.
+/// Makes a channel, also if that allocation fails: the failure is meant for the growth, but may come first.
 template <class T>
 auto made_at_last(std::uint64_t capacity, options how = {}) {
   try {
@@ -51,7 +51,7 @@ struct shared {
   void tries_to_send(std::uint32_t item) {
     const send_status how = tx->try_send(item);
     check(how == send_status::sent || how == send_status::full, "no other answer is due");
-    // relaxed. As above.
+    // relaxed. A set of the model's, as are the other two.
     (how == send_status::sent ? sent : refused).fetch_or(item, base::order::relaxed);
   }
   void receives_what_is_there() {
@@ -64,9 +64,9 @@ struct shared {
   }
   // relaxed. All threads have ended.
   [[nodiscard]] std::uint32_t all_sent() const { return sent.load(base::order::relaxed); }
-  // relaxed. As above.
+  // relaxed. All threads have ended.
   [[nodiscard]] std::uint32_t all_refused() const { return refused.load(base::order::relaxed); }
-  // relaxed. As above.
+  // relaxed. All threads have ended.
   [[nodiscard]] std::uint32_t all_received() const { return received.load(base::order::relaxed); }
   [[nodiscard]] static std::uint64_t count(std::uint32_t set) {
     return static_cast<std::uint64_t>(__builtin_popcount(set));
@@ -83,7 +83,7 @@ testing::options short_of_memory(testing::options o) {
   return o;
 }
 
-// Two senders fill the channel at once, and no receiver takes anything: as many are sent as it has room for.
+// Two senders fill the channel at once, and no receiver takes anything: as many are sent as it can hold.
 TEST(channel_growth_model, two_senders_fill_exactly_the_capacity) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(4U);
@@ -122,7 +122,7 @@ TEST(channel_growth_model, the_second_growth_knows_of_the_first) {
   expect_holds(at_random("growth_twice random"), body);
 }
 
-// A receiver empties places while the ring grows: the items of one sender come in their order, with what was done before.
+// A receiver empties places while the ring grows: a sender's items come in order, with what was done before.
 TEST(channel_growth_model, a_receiver_follows_the_cycle_through_the_new_block) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(3U);
@@ -145,7 +145,7 @@ TEST(channel_growth_model, a_receiver_follows_the_cycle_through_the_new_block) {
   expect_holds(at_random("growth_order random"), body);
 }
 
-// Two senders meet at the last free place, beside a receiver that makes another place free. One of them grows the ring, or none.
+// Two senders meet at the last free place while a receiver frees another. At most one grows the ring.
 TEST(channel_growth_model, senders_meet_at_the_last_free_place) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(4U);
@@ -169,7 +169,7 @@ TEST(channel_growth_model, senders_meet_at_the_last_free_place) {
   expect_holds(at_random("growth_meet random"), body);
 }
 
-// The receiver that makes a place free, and so moves the limit, and the sender that comes to the limit a second time.
+// A receiver frees a place and so moves the limit, while the sender reaches the limit a second time.
 TEST(channel_growth_model, the_limit_is_met_again_after_the_head_has_moved) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(4U);
@@ -190,7 +190,7 @@ TEST(channel_growth_model, the_limit_is_met_again_after_the_head_has_moved) {
   expect_holds(at_random("growth_limit random"), body);
 }
 
-// One block cannot be had: the sender keeps its item or has sent it, what is there stays, and the next try grows.
+// One allocation fails: the sender keeps its item or has sent it, the items stay, and the next try grows.
 TEST(channel_growth_model, without_memory_the_channel_stays_as_it_is) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(3U);
@@ -220,7 +220,7 @@ TEST(channel_growth_model, without_memory_the_channel_stays_as_it_is) {
   expect_holds(short_of_memory(at_random("growth_memory random")), body);
 }
 
-// Senders wait where a growth has failed. Each is called.
+// Senders wait where a growth has failed. Each is woken.
 TEST(channel_growth_model, senders_that_wait_for_want_of_memory_are_called) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(4U);
@@ -243,8 +243,8 @@ TEST(channel_growth_model, senders_that_wait_for_want_of_memory_are_called) {
   expect_holds(short_of_memory(at_random("growth_waits random")), body);
 }
 
-// A sender that may wait finds the move of a receiver in its way, and waits. It is called for the last free place, and grows the ring under the
-// list's lock.
+// A sender that may wait finds a receiver's move in its way, and waits. It is woken for the last free place,
+// and grows the ring under the lock of the list.
 TEST(channel_growth_model, a_sender_that_was_called_grows_the_ring) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(3U);
@@ -290,7 +290,7 @@ TEST(channel_growth_model, a_close_beside_a_growth_loses_nothing) {
   expect_holds(at_random("growth_close random"), body);
 }
 
-// The oldest item is dropped only where there is no memory for more, and is the oldest then, too.
+// The oldest item is dropped only if there is no memory for more, and is the oldest then, too.
 TEST(channel_growth_model, drop_oldest_drops_none_while_the_ring_can_grow) {
   const auto body = [](bool fails) {
     return [fails](execution& e) {
@@ -317,7 +317,7 @@ TEST(channel_growth_model, drop_oldest_drops_none_while_the_ring_can_grow) {
   expect_holds(short_of_memory(at_random("growth_drop_memory random")), body(true));
 }
 
-// Drops in a ring that could not grow keep the limit in front of the tail: as soon as there is memory, and a free place, it grows.
+// Drops in a ring that could not grow keep the limit before the tail: it grows as soon as it can.
 TEST(channel_growth_model, a_ring_that_had_to_drop_grows_again) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(4U, options{.on_full = overflow::drop_oldest});

@@ -1,4 +1,4 @@
-// P11, the bounded channel: each item goes to one receiver, in order, and nobody waits for what is there, nor after the end.
+// P11, the bounded channel: each item goes to one receiver, in order; no lost wakeup, no wait after the end.
 #include "model/last_receiver.hpp"
 #include "model/tries.hpp"
 #include "model/waiting.hpp"
@@ -40,7 +40,7 @@ struct shared {
     check((seen.fetch_or(item, base::order::relaxed) & item) == 0, "each item comes once");
   }
   [[nodiscard]] std::uint32_t noted() const {
-    // relaxed. As above.
+    // relaxed. A set of the model's.
     return seen.load(base::order::relaxed);
   }
   void drop_own() {
@@ -82,7 +82,7 @@ TEST(channel_model, two_senders_and_two_receivers_on_one_place) {
   expect_holds(at_random("channel_two_and_two random"), body);
 }
 
-// What was done before a send is seen by who receives; and what is moved out before the next is moved in.
+// A receiver sees what was done before the send; one item is moved out before the next is moved in.
 TEST(channel_model, one_place_is_used_by_one_at_a_time_and_in_order) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(1U);
@@ -104,7 +104,7 @@ TEST(channel_model, one_place_is_used_by_one_at_a_time_and_in_order) {
   expect_holds(at_random("channel_order random"), body);
 }
 
-// A free place is used again by somebody else, who has never waited.
+// Another thread, which has never waited, reuses a free place.
 TEST(channel_model, a_place_is_used_again_by_another) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(1U);
@@ -125,7 +125,7 @@ TEST(channel_model, a_place_is_used_again_by_another) {
   expect_holds(at_random("channel_again random"), body);
 }
 
-// One receiver is in the middle of its move, and another has gone past it: from then on there is at most one item in two places.
+// One receiver is in its move, and another has overtaken it: from then on two places have at most one item.
 TEST(channel_model, a_try_says_full_only_of_a_full_ring) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(2U);
@@ -174,7 +174,7 @@ TEST(channel_model, a_try_says_empty_only_of_an_empty_ring) {
       drops);
 }
 
-// Receivers that wait, and one that comes by: each item wakes one that is left.
+// Waiting receivers, and a barging one: each item wakes one of those that still wait.
 TEST(channel_model, who_comes_by_leaves_nobody_behind) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(2U);
@@ -254,7 +254,7 @@ task<void> passes_on(shared& x) {
   check(got.has_value() && x.tx->try_send(*got) == send_status::sent, "nobody closes it, and there is room");
 }
 
-// One item, and whoever waits in front is cancelled or gives it back: the thread behind it gets the item.
+// One item. The waiter in front is cancelled, or gives it back: the thread behind it gets the item.
 TEST(channel_model, what_the_cancelled_one_was_called_for_reaches_the_next) {
   struct scene : shared {
     scene() : shared(2) { run_all(); }
@@ -278,7 +278,7 @@ task<void> sends_and_takes_back(shared& x) {
   check(how == send_status::sent && x.rx->try_recv() == 2U, "nobody closes it, and it is there");
 }
 
-// The same for room: one place becomes free.
+// The same for a free place: one place becomes free.
 TEST(channel_model, room_the_cancelled_one_was_called_for_reaches_the_next) {
   struct scene : shared {
     scene() : shared(1) {
@@ -300,7 +300,7 @@ TEST(channel_model, room_the_cancelled_one_was_called_for_reaches_the_next) {
   expect_holds(at_random("channel_room_called random"), body);
 }
 
-// One that is called gives up, while the others stand behind it: thread and task, deadline and send at once.
+// A woken waiter gives up, while the others stand behind it: thread and task, deadline and send at once.
 TEST(channel_model, a_late_receiver_passes_on_its_call) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(2U);
@@ -321,7 +321,7 @@ TEST(channel_model, a_late_receiver_passes_on_its_call) {
   expect_holds(at_random("channel_late random"), body);
 }
 
-// Closed beside two that wait and one send: what was sent arrives, and everybody hears of the end.
+// A close beside two waiters and one sender: the sent item arrives, and both waiters see the end.
 TEST(channel_model, a_close_reaches_all_who_wait) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(1U);
@@ -406,7 +406,7 @@ TEST(channel_model, what_is_dropped_is_counted_once) {
   expect_holds(at_random("channel_dropped random"), body);
 }
 
-// What was there before a drop comes before it, or not at all. The new item wakes the receiver that waits for one.
+// Items from before a drop come before it, or not at all. The new item wakes the waiting receiver.
 TEST(channel_model, a_receiver_that_waits_gets_the_item_that_replaces_another) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(1U, options{.on_full = overflow::drop_oldest});
@@ -430,8 +430,8 @@ TEST(channel_model, a_receiver_that_waits_gets_the_item_that_replaces_another) {
   expect_holds(at_random("channel_replaced random"), body);
 }
 
-// A send that came before a close has dropped what it drops when the close returns: the first item that is received then is the last one that
-// was sent. The second drop is beside the first, so the thread that closes may know the head of neither.
+// A send from before a close has completed its drop when the close returns: the first item received then is
+// the last one sent. The drops run side by side, so the closing thread may know the head of neither.
 TEST(channel_model, after_a_close_no_item_comes_that_a_send_has_dropped) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(1U, options{.on_full = overflow::drop_oldest});
@@ -451,7 +451,7 @@ TEST(channel_model, after_a_close_no_item_comes_that_a_send_has_dropped) {
   expect_holds(at_random("channel_close_drop random"), body);
 }
 
-/// How a thread may hear of a close, beside its own.
+/// A way in which a thread learns of a close, besides its own close.
 struct way_to_hear {
   const char* name;
   bool (*is_told)(shared& x);
@@ -462,7 +462,7 @@ constexpr way_to_hear ways_to_hear[] = {
     {"is_closed", [](shared& x) { return x.rx->is_closed(); }},
 };
 
-// The same of a thread that hears of the close while the close itself still waits.
+// The same for a thread that learns of the close while the close itself still waits.
 TEST(channel_model, a_thread_that_hears_of_a_close_waits_for_a_drop_under_way) {
   for (const way_to_hear& way : ways_to_hear) {
     const auto body = [&way](execution& e) {
@@ -480,7 +480,7 @@ TEST(channel_model, a_thread_that_hears_of_a_close_waits_for_a_drop_under_way) {
   }
 }
 
-// The same with reads of an old head. The place was used before, so that an old head does not look over-full.
+// The same with reads of an old head. The place was used before, so an old head does not show too many.
 TEST(channel_model, after_a_close_was_heard_of_no_item_comes_that_a_send_has_dropped) {
   for (const way_to_hear& way : ways_to_hear) {
     const auto body = [&way](execution& e) {
@@ -511,7 +511,7 @@ task<void> sends_beside_a_move(shared& x) {
   check(how != send_status::closed, "the cancellation came before the close");
 }
 
-// The policies by which a send waits for a move. The close ends that wait: an end, with which a task that was cancelled before does not go on.
+// With these policies a send may wait for a move. If a close ends that wait, a cancelled task does not go on.
 TEST(channel_model, a_close_that_ends_the_wait_for_a_move_is_an_end) {
   for (const overflow policy : {overflow::reject, overflow::drop_newest, overflow::drop_oldest}) {
     struct scene : shared {

@@ -1,4 +1,4 @@
-// Algorithms that everybody knows, and the faults that everybody makes in them.
+// Well-known algorithms, and the well-known faults in them.
 #include <rota/testing/explore.hpp>
 #include "base/mutex.hpp"
 
@@ -67,13 +67,13 @@ void two_in_peterson(execution& e, lock_fault fault) {
       if (fault == lock_fault::looks_first) {
         while (blocked()) base::cpu_relax();
       }
-      if (fault != lock_fault::no_flag) s.wants[me].store(1, order::seq_cst);  // seq_cst. As above.
-      s.turn.store(other, order::seq_cst);                                     // seq_cst. As above.
+      if (fault != lock_fault::no_flag) s.wants[me].store(1, order::seq_cst);  // seq_cst. One of four.
+      s.turn.store(other, order::seq_cst);                                     // seq_cst. One of four.
       if (fault != lock_fault::looks_first) {
         while (blocked()) base::cpu_relax();
       }
       s.inside.set(s.inside.get() + 1);
-      s.wants[me].store(0, order::seq_cst);  // seq_cst. As above.
+      s.wants[me].store(0, order::seq_cst);  // seq_cst. One of four.
     });
   }
   e.finally([&s] { check(s.inside.get() == 2, "both were inside"); });
@@ -126,8 +126,7 @@ TEST(checker_algorithms, a_spin_lock_needs_both_its_orders) {
   EXPECT_TRUE(mentions(two_in_spin_lock(order::acquire, order::relaxed), "data race"));
 }
 
-// Treiber's stack over a fixed array, whose nodes are used again: the classic ABA. With a count in the head
-// it is right.
+// Treiber's stack over a fixed array with reused nodes: the classic ABA. A count in the head mends it.
 struct stack {
   static constexpr std::uint64_t none = 0xFF;
   std::uint64_t count_step;
@@ -199,7 +198,7 @@ TEST(checker_algorithms, a_counted_head_has_no_aba) {
   EXPECT_TRUE(r.complete);
 }
 
-// A depth of two: a certain order of two steps in two threads, among many that do not matter.
+// A depth of two: one order of two steps in two threads, among many that do not matter.
 TEST(checker_algorithms, random_priorities_find_a_deep_bug_that_a_bound_of_zero_misses) {
   const auto body = [](execution& e) {
     auto& stage = e.make<base::atomic<int>>(0);

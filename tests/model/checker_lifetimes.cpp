@@ -1,4 +1,4 @@
-// What is made, freed and used afterwards; how an execution ends that does not end well.
+// Allocation, free and use after free; and how a failing execution ends.
 #include <rota/testing/explore.hpp>
 #include "base/frame_allocator.hpp"
 #include "base/tls_slot.hpp"
@@ -173,7 +173,7 @@ TEST(checker_lifetimes, memory_that_was_given_back_is_new_to_the_next_owner) {
           1, order::relaxed);  // relaxed. As the heap's own lock would order them, out of the model's sight.
     });
     e.thread([&] {
-      if (turn.load(order::relaxed) == 1) base::note_write(&memory);  // relaxed. As above.
+      if (turn.load(order::relaxed) == 1) base::note_write(&memory);  // relaxed. As the store.
     });
   });
   EXPECT_FALSE(r.failed) << to_string(r);

@@ -1,5 +1,5 @@
-// Litmus programs: exactly these outcomes, and no others, in each of the three memories. The names are those of the literature
-// (Alglave, Maranget, Tautschnig, "Herding cats", 2014; Owens, Sarkar, Sewell, "x86-TSO", 2009).
+// Litmus programs: exactly these outcomes in each of the three memories. The names are those of the
+// literature (Alglave, Maranget, Tautschnig, "Herding cats", 2014; Owens, Sarkar, Sewell, "x86-TSO", 2009).
 #include "model/litmus.hpp"
 
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@ struct program_test {
   const char* name;
   program threads;
   outcomes sequential;
-  outcomes tso_too;    // what store buffers add
-  outcomes stale_too;  // what stale reads add
+  outcomes tso_too;    // outcomes that store buffers add
+  outcomes stale_too;  // outcomes that stale reads add
   ending shows = ending::hidden;
 };
 
@@ -102,7 +102,7 @@ std::vector<program_test> programs() {
        {},
        {}},
 
-      // Load buffering: "11" is allowed by C++ for relaxed loads and stores. Not covered: no load here sees what comes later.
+      // Load buffering. C++ allows "11" for relaxed operations. Not covered: no load here sees a later store.
       {"LB_not_covered", {{read(x), write(y, 1)}, {read(y), write(x, 1)}}, all_but(2, {"11"}), {}, {}},
 
       // Independent reads of independent writes.
@@ -142,7 +142,7 @@ std::vector<program_test> programs() {
       // n4: two threads do not disagree about the order of two stores.
       {"n4", {{write(x, 1), read(x)}, {write(x, 2), read(x)}}, {"12", "11", "22"}, {}, {}},
 
-      // Two words, two stores each. C++ allows "11" at the end for relaxed stores: not covered by stale reads.
+      // Two words, two stores each. C++ allows "11" at the end if relaxed: not covered by stale reads.
       {"2_2W",
        {{write(x, 1), write(y, 2)}, {write(y, 1), write(x, 2)}},
        {"/120", "/210", "/220"},
@@ -204,7 +204,7 @@ TEST_P(litmus, has_exactly_its_outcomes_in_each_memory) {
       explored(t.threads, memory_mode::sequential, 4, t.shows), joined(t.sequential, t.stale_too), "stale");
 }
 
-// What the list above says of the first two memories is what the textbook says.
+// The list above and the textbook machine agree for the first two memories.
 TEST_P(litmus, agrees_with_the_textbook) {
   const program_test& t = GetParam();
   EXPECT_EQ(textbook(t.threads, false, t.shows).all(), t.sequential);
@@ -214,7 +214,7 @@ TEST_P(litmus, agrees_with_the_textbook) {
 std::string name_of(const ::testing::TestParamInfo<program_test>& info) { return info.param.name; }
 INSTANTIATE_TEST_SUITE_P(programs, litmus, ::testing::ValuesIn(programs()), name_of);
 
-// --- and programs that nobody thought of
+// --- and random programs
 
 thread_code some_code(std::mt19937& random, std::size_t length) {
   constexpr std::array orders{rlx, rlx, sc};
@@ -265,7 +265,7 @@ TEST(checker_litmus, random_programs_agree_with_the_textbook) {
   EXPECT_GT(weaker, 20U) << "the programs tell the two memories apart";
 }
 
-// exploring.hpp leaves out a search without store buffers because of this. The bounds cut outcomes off in both memories.
+// Because of this exploring.hpp skips searches without store buffers. Bounds cut outcomes in both memories.
 TEST(checker_litmus, store_buffers_show_every_sequential_outcome_at_the_same_bound) {
   std::mt19937 random(2027);
   std::size_t cut_off = 0;

@@ -1,5 +1,5 @@
-// What the checker says of memory orders: happens-before comes from the orders written in the code, so a
-// missing release or acquire is a race, although every value is there in time.
+// The checker and memory orders: happens-before comes from the orders in the code, so a missing release or
+// acquire is a race, although every value arrives in time.
 #include <rota/testing/explore.hpp>
 #include "base/mutex.hpp"
 
@@ -115,8 +115,7 @@ TEST(checker_races, what_follows_a_release_is_not_published_by_it) {
   EXPECT_TRUE(mentions(r, "data race")) << to_string(r);
 }
 
-// C++20: a read-modify-write of any order continues the release sequence that it reads from; a plain store
-// ends it.
+// C++20: a read-modify-write of any order continues the release sequence that it reads; a store ends it.
 testing::report through_a_third(bool modifies) {
   return explore({}, [=](execution& e) {
     auto& m = e.make<message>();
@@ -128,7 +127,7 @@ testing::report through_a_third(bool modifies) {
     e.thread("third", [&m, modifies] {
       // relaxed. It must be enough for a read-modify-write, and not for a store.
       if (m.flag.load(order::relaxed) != 1) return;
-      // relaxed, both. As above.
+      // relaxed, both. It must be enough for a read-modify-write, and not for a store.
       if (modifies) m.flag.fetch_add(1, order::relaxed);
       // relaxed.
       if (!modifies) m.flag.store(2, order::relaxed);

@@ -1,5 +1,4 @@
-// What the checker searches: exactly the interleavings within the bound, none twice, the same ones on every
-// run.
+// The search of the checker: exactly the interleavings within the bound, none twice, the same each time.
 #include <rota/testing/explore.hpp>
 #include "base/futex.hpp"
 #include "base/mutex.hpp"
@@ -116,7 +115,7 @@ void lose_an_increment(execution& e) {
   for (int i = 0; i < 2; ++i) {
     e.thread([&word] {
       const int seen = word.load(order::relaxed);  // relaxed. The fault is elsewhere.
-      word.store(seen + 1, order::relaxed);        // relaxed. As above.
+      word.store(seen + 1, order::relaxed);        // relaxed. The fault is elsewhere.
     });
   }
   e.finally(
@@ -223,7 +222,7 @@ TEST(checker_search, a_state_that_cannot_be_printed_is_said_so) {
   EXPECT_NE(r.trace.find("broken state"), std::string::npos) << r.trace;
 }
 
-// What a random walk finds has preemptions that do not matter; one is enough here.
+// A random walk finds a failure with needless preemptions; one is enough here.
 TEST(checker_search, a_failing_schedule_is_made_smaller) {
   const auto body = [](execution& e) {
     auto& noise = e.make<base::atomic<int>>(0);
@@ -243,7 +242,7 @@ TEST(checker_search, a_failing_schedule_is_made_smaller) {
   EXPECT_EQ(small.preemptions, 1U);
 }
 
-// Too large for a search of everything smaller, so that only leaving things out helps.
+// Too large for a search of everything smaller: only a reduction helps.
 TEST(checker_search, a_large_failing_schedule_is_made_smaller_piece_by_piece) {
   const auto body = [](execution& e) {
     auto& noise = e.make<base::atomic<int>>(0);

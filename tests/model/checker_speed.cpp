@@ -1,5 +1,4 @@
-// The whole sleep/publish protocol of a small pool, searched completely: exact counts, and the checker's
-// speed, printed.
+// The whole sleep/publish protocol of a small pool, searched completely: exact counts, printed speed.
 #include <rota/testing/explore.hpp>
 #include "base/futex.hpp"
 
@@ -43,7 +42,7 @@ struct pool {
     std::uint32_t asleep = idle.load(order::seq_cst);  // seq_cst. One of four.
     while (asleep != 0) {
       const auto worker = static_cast<std::size_t>(__builtin_ctz(asleep));
-      // seq_cst, both. Who clears the bit wakes the worker.
+      // seq_cst, both: the thread that clears the bit wakes the worker.
       if (!idle.compare_exchange_strong(asleep, asleep & ~(1U << worker), order::seq_cst, order::seq_cst))
         continue;
       return wake(worker);
@@ -57,9 +56,9 @@ struct pool {
 
   void take_one() noexcept {
     std::uint32_t seen = queued.load(order::seq_cst);  // seq_cst. Also a look.
-    // seq_cst, both. Nobody else has it.
+    // seq_cst, both: no other thread has it.
     if (seen == 0 || !queued.compare_exchange_strong(seen, seen - 1, order::seq_cst, order::seq_cst)) return;
-    if (done.fetch_add(1, order::seq_cst) + 1 != total) return;  // seq_cst. The last one wakes everybody.
+    if (done.fetch_add(1, order::seq_cst) + 1 != total) return;  // seq_cst: the last one wakes all
     for (std::size_t i = 0; i < workers; ++i) wake(i);
   }
 

@@ -1,4 +1,4 @@
-// What stale reads show: an older value where the orders in the code allow it, and nowhere else.
+// Stale reads: an older value where the orders in the code allow it, and nowhere else.
 #include <rota/testing/explore.hpp>
 
 #include <rota/detail/base.hpp>
@@ -64,7 +64,7 @@ TEST(checker_stale, a_stale_read_says_so_in_the_trace) {
 }
 
 TEST(checker_stale, without_them_values_are_sequentially_consistent) {
-  // release, acquire: the fault that nobody sees so.
+  // release, acquire: the fault, which is invisible without stale reads.
   const auto r = buffer_stores(order::release, order::acquire, 0);
   EXPECT_FALSE(r.failed) << to_string(r);
 }
@@ -73,7 +73,7 @@ TEST(checker_stale, a_read_modify_write_reads_the_last_value) {
   const auto r = with_stale_reads([](execution& e) {
     auto& w = e.make<two_words>();
     e.thread([&w] { w.seen_x = w.x.fetch_add(1, order::relaxed); });  // relaxed. One word has one order.
-    e.thread([&w] { w.seen_y = w.x.fetch_add(1, order::relaxed); });  // relaxed. As above.
+    e.thread([&w] { w.seen_y = w.x.fetch_add(1, order::relaxed); });  // relaxed. One word has one order.
     e.finally([&w] { check(w.seen_x + w.seen_y == 1, "one of them comes second"); });
   });
   EXPECT_FALSE(r.failed) << to_string(r);
@@ -108,8 +108,8 @@ TEST(checker_stale, a_thread_does_not_go_back_to_an_older_value) {
     auto& w = e.make<two_words>();
     e.thread([&w] { w.x.store(1, order::relaxed); });  // relaxed. One word has one order.
     e.thread([&w] {
-      const int first = w.x.load(order::relaxed);              // relaxed. As above.
-      check(w.x.load(order::relaxed) >= first, "never back");  // relaxed. As above.
+      const int first = w.x.load(order::relaxed);              // relaxed. One word has one order.
+      check(w.x.load(order::relaxed) >= first, "never back");  // relaxed. One word has one order.
     });
   });
   EXPECT_FALSE(r.failed) << to_string(r);
@@ -121,7 +121,7 @@ TEST(checker_stale, a_thread_sees_what_it_wrote_itself) {
     auto& w = e.make<two_words>();
     e.thread([&w] {
       w.x.store(1, order::relaxed);                         // relaxed. It is its own.
-      check(w.x.load(order::relaxed) == 1, "it is there");  // relaxed. As above.
+      check(w.x.load(order::relaxed) == 1, "it is there");  // relaxed. It is its own.
     });
   });
   EXPECT_FALSE(r.failed) << to_string(r);

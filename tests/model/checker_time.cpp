@@ -1,4 +1,4 @@
-// Time: when the clock moves, who times out, and that a watcher which looks now and then neither hides a deadlock nor holds time up.
+// Time: when the clock moves, which thread times out; a polling watcher hides no deadlock and delays no time.
 #include <rota/testing/explore.hpp>
 #include "base/clock.hpp"
 #include "base/futex.hpp"
@@ -59,13 +59,13 @@ TEST(checker_time, an_early_timeout_is_a_choice) {
       // relaxed. The value says whether the other thread has run.
       early |= result == base::wait_result::timed_out && word.load(order::relaxed) == 0;
     });
-    e.thread([&word] { word.store(1, order::relaxed); });  // relaxed. As above.
+    e.thread([&word] { word.store(1, order::relaxed); });  // relaxed. One word has one order.
   });
   EXPECT_FALSE(r.failed) << to_string(r);
   EXPECT_TRUE(early);
 }
 
-/// Looks every millisecond until it is told to end.
+/// Polls every millisecond until it is told to end.
 void watch(base::atomic<std::uint32_t>& word) {
   // seq_cst. A test.
   while (word.load(order::seq_cst) == 0) {

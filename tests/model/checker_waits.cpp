@@ -169,7 +169,7 @@ TEST(checker_waits, a_spurious_wake_comes_only_when_it_is_asked_for) {
         }
       });
       e.thread([&word] {
-        word.store(1, order::relaxed);  // relaxed. As above.
+        word.store(1, order::relaxed);  // relaxed. The assumption under test.
         base::futex_wake(&word, 1);
       });
     });
@@ -271,8 +271,7 @@ TEST(checker_waits, a_spinner_may_look_between_any_two_steps) {
   EXPECT_EQ(seen, 0b11111U);
 }
 
-// Two spinners must not keep the third thread out by looking at each other, and not longer than until it has
-// stepped must they wait for it.
+// Two spinners must not starve the third thread by watching each other, and must wait only for its next step.
 testing::report two_spinners_and(int steps) {
   return explore({.preemptions = 0}, [=](execution& e) {
     auto& flag = e.make<base::atomic<int>>(0);
@@ -305,7 +304,7 @@ TEST(checker_waits, a_bounded_spin_before_a_sleep_is_no_lost_wakeup) {
     e.thread([&word] {
       // acquire. Pairs with the store. Also below.
       for (int i = 0; i < 3 && word.load(order::acquire) == 0; ++i) base::cpu_relax();
-      // acquire. As above.
+      // acquire. Pairs with the store. Also below.
       while (word.load(order::acquire) == 0) (void)base::futex_wait(word, 0, base::never);
     });
     e.thread([&word] {
@@ -321,7 +320,7 @@ TEST(checker_waits, a_loop_that_nobody_ends_is_a_livelock) {
   const auto r = explore({.steps = 1'000}, [](execution& e) {
     auto& flag = e.make<base::atomic<int>>(0);
     e.thread([&flag] {
-      while (flag.load(order::relaxed) == 0) base::cpu_relax();  // relaxed. Nobody stores.
+      while (flag.load(order::relaxed) == 0) base::cpu_relax();  // relaxed: no thread stores
     });
   });
   EXPECT_EQ(r.what, "livelock: more than 1000 steps");

@@ -1,4 +1,4 @@
-// Tasks that join each other, or whoever waits for them, and are cancelled: of a circle somebody lets go.
+// Tasks that join each other, or their waiters, and are cancelled: one task of a circle lets go.
 #include "flow/brood.hpp"
 #include "model/model_scheduler.hpp"
 #include "task/header.hpp"
@@ -53,7 +53,7 @@ TEST(circle_model, two_that_join_each_other_are_cancelled_at_once) {
       1);
 }
 
-// A child that joins its own parent, which waits for it: whoever unwinds last finds the other's note.
+// A child joins its own parent, which awaits it: the one that unwinds last finds the note of the other.
 TEST(circle_model, a_child_that_joins_its_parent_is_cancelled_with_it) {
   struct home {
     model_scheduler s;
@@ -90,8 +90,8 @@ TEST(circle_model, a_child_that_joins_its_parent_is_cancelled_with_it) {
       1);
 }
 
-// The first joins the second, which joins the third. The third may have gone, and the second not yet, when the first follows
-// the notes.
+// The first joins the second, which joins the third. When the first follows the notes, the third may have
+// gone and the second not yet.
 TEST(circle_model, a_chain_of_joins_is_cancelled_from_its_end) {
   struct chain {
     model_scheduler s;
@@ -118,7 +118,7 @@ TEST(circle_model, a_chain_of_joins_is_cancelled_from_its_end) {
         c.second.emplace(second);
         core::header& first = c.s.launch(links::join(c.second));
         c.first.emplace(first);
-        // The others too: who was cancelled before it ran passes nothing on.
+        // Cancels the others too: a task that was cancelled before it ran passes nothing on.
         auto& one = e.make<canceller>(first);
         auto& two = e.make<canceller>(second);
         auto& three = e.make<canceller>(third);

@@ -1,5 +1,5 @@
-// A clock that jumps, over the real workers: it never jumps while anything can run, and never stands still for ever when
-// nothing can. A jump that is forgotten is a deadlock, since no wait has a deadline then.
+// A clock that jumps, over the real workers: it never jumps while a thread can run, and never stands still
+// when none can. A forgotten jump is a deadlock, since no wait has a deadline then.
 #include <rota/testing/explore.hpp>
 #include "base/thread.hpp"
 #include "model/exploring.hpp"
@@ -95,7 +95,7 @@ house& furnish(execution& e, unsigned workers) {
   return h;
 }
 
-/// Counted as busy by whoever spawns it; not busy while it sleeps.
+/// The spawner counts it as busy; it is not busy while it sleeps.
 task<> nap(house& h, std::chrono::nanoseconds span) {
   const auto until = h.clock.now() + span;
   h.clock.end();
@@ -114,7 +114,7 @@ task<> two_naps_at_once(house& h) {
   co_await shorter;
 }
 
-// Two workers, two timers: whoever goes to sleep last must see to it that time goes on.
+// Two workers, two timers: the last worker that goes to sleep must let time go on.
 void two_naps(execution& e) {
   house& h = furnish(e, 2);
   e.thread("main", [&] {
@@ -134,7 +134,7 @@ task<> exact_nap(house& h, std::chrono::nanoseconds span) {
   check(h.clock.now() == until, "it wakes at exactly its time");
 }
 
-// A thread that is no task may spawn while time jumps: the new task sees the time before or after, and nothing between.
+// A foreign thread spawns while time jumps: the task sees the time before or after, nothing between.
 void a_spawn_beside_a_jump(execution& e) {
   house& h = furnish(e, 2);
   e.thread("main", [&] {
@@ -155,7 +155,7 @@ task<> root(house& h) {
   h.clock.begin();
   h.clock.begin();
   auto child = core::spawn_on(h.tasks, nap(h, 1s));
-  // The child may be asleep already: it is the root, on its own thread, that keeps time from going on.
+  // The child may be asleep already: the root, on its own thread, keeps time from going on.
   const auto until = h.clock.now() + 2s;
   h.clock.end();
   co_await sleep_for(2s);

@@ -1,4 +1,4 @@
-// P11, who waits until nobody wants what he sends: he is told, sees what was done before, and sleeps no longer.
+// P11, a sender that waits for the end of all receivers: it is woken, and sees what was done before.
 #include "model/waiting.hpp"
 
 #include <rota/channel/bounded.hpp>
@@ -25,7 +25,7 @@ auto one_by_weight() {
   return bounded_by_weight<int>(1, 1, [](const int& /*item*/) noexcept { return 1U; });
 }
 
-/// One closes it, which a sender of another thread waits for.
+/// One thread closes it; a sender of another thread waits for that.
 template <class Halves>
 void expect_told_by_close(const char* name, Halves (*make)()) {
   struct scene {
@@ -53,7 +53,7 @@ TEST(closed_model, a_close_is_told_to_who_sends) {
   expect_told_by_close("closed_oneshot", +[] { return oneshot<int>(); });
 }
 
-/// It does not wait, but looks.
+/// It checks without a wait.
 template <class Halves>
 void expect_seen_to_be_closed(const char* name, Halves (*make)()) {
   struct scene {
@@ -79,7 +79,7 @@ TEST(closed_model, a_look_at_a_closed_channel_sees_what_came_before_the_close) {
   expect_seen_to_be_closed("closed_look_unbounded", +[] { return unbounded<int>(); });
 }
 
-// The last receiver goes; the channel is freed by the one of the two that leaves last.
+// The last receiver goes; the half that leaves last frees the channel.
 template <class Halves>
 void expect_told_by_the_end(const char* name, Halves (*make)()) {
   expect_holds_everywhere(name, [make](execution& e) {
@@ -104,7 +104,7 @@ TEST(closed_model, the_end_of_the_last_receiver_is_told) {
   expect_told_by_the_end("closed_end_watch", +[] { return watch(0); });
 }
 
-// Two receivers, and two senders that wait: whichever receiver goes last tells both, and each sees what both receivers did.
+// Two receivers, two waiting senders: the last receiver wakes both, and each sees what both receivers did.
 TEST(closed_model, two_receivers_that_go_and_two_senders_that_wait) {
   struct scene {
     pair_of<watch_sender<int>, watch_receiver<int>> halves = watch(0);
@@ -136,7 +136,7 @@ TEST(closed_model, two_receivers_that_go_and_two_senders_that_wait) {
   });
 }
 
-// Two senders go, and a receiver waits for the end: it sees what both did.
+// Two senders go while a receiver waits for the end: it sees what both did.
 TEST(closed_model, two_senders_that_go_and_a_receiver_that_waits) {
   struct scene {
     pair_of<watch_sender<int>, watch_receiver<int>> halves = watch(0);
@@ -159,7 +159,7 @@ TEST(closed_model, two_senders_that_go_and_a_receiver_that_waits) {
   });
 }
 
-// A watch that is closed while somebody receives.
+// A watch is closed while a receiver waits.
 TEST(closed_model, a_close_of_a_watch_is_told) {
   struct scene {
     pair_of<watch_sender<int>, watch_receiver<int>> halves = watch(0);
@@ -181,7 +181,7 @@ TEST(closed_model, a_close_of_a_watch_is_told) {
 
 task<void> waits(sender<int> tx) { co_await tx.closed(); }
 
-// Cancelled beside the close: the other is told all the same.
+// Cancelled beside the close: the other one is woken all the same.
 TEST(closed_model, a_cancelled_wait_takes_nothing_from_the_other) {
   struct scene {
     scene() {

@@ -1,4 +1,4 @@
-// P: closing. The end of a pipe is closed while tasks use it. The word and the registration are the real ones; the kernel is a count of room.
+// P: closing. A pipe's end is closed while tasks use it. Real word and registration; the kernel is a count.
 #include "base/futex.hpp"
 #include "driver/registration.hpp"
 #include "model/exploring.hpp"
@@ -47,12 +47,12 @@ class sleeper {
   base::atomic<std::uint32_t> woken_{0};
 };
 
-/// What watched and watched_leaf do. `number` is the descriptor: 1 while it is open; an access to it that close() does not wait for is a race.
+/// Acts as watched and watched_leaf. `number`: 1 while open; an access that close() does not await is a race.
 struct pipe_end {
   registration slot;
   closing uses;
   base::cell<int> number;
-  base::cell<int> reason;  // written by who closes, before
+  base::cell<int> reason;  // written by the closing thread, before
   base::atomic<unsigned> room{0};
 
   void open() noexcept {
@@ -71,7 +71,7 @@ struct pipe_end {
     check(number.get() == 1, "it is closed once");
     number.set(0);
   }
-  /// False: closed.
+  /// Returns false if it is closed.
   bool write(direction d, sleeper& me) noexcept {
     for (;;) {
       if (uses.enter() == closing::on_enter::closed) {
@@ -102,7 +102,7 @@ struct scene {
   scene() { end.open(); }
 };
 
-// Nothing but the close wakes it; and it is closed once all have gone.
+// Only the close wakes it; and the descriptor is closed once all have gone.
 TEST(closing_model, who_waits_ends_and_the_descriptor_is_closed_once) {
   const auto body = [](execution& e) {
     auto& s = e.make<scene>();
@@ -118,7 +118,7 @@ TEST(closing_model, who_waits_ends_and_the_descriptor_is_closed_once) {
   expect_holds(at_random("closing_wait random"), body);
 }
 
-// Two in the middle of a try when it is closed: the last one closes the descriptor, and neither meets another.
+// Two tries are in progress at the close: the last one closes the descriptor, and neither meets another file.
 TEST(closing_model, the_last_of_several_tries_closes_it) {
   const auto body = [](execution& e) {
     auto& s = e.make<scene>();
@@ -134,7 +134,7 @@ TEST(closing_model, the_last_of_several_tries_closes_it) {
   expect_holds(at_random("closing_two random"), body);
 }
 
-// Room comes beside the close: one byte goes, or none does; the next one finds it closed.
+// Space comes beside the close: one byte is written, or none; the next try finds it closed.
 TEST(closing_model, a_close_beside_an_event) {
   const auto body = [](execution& e) {
     auto& s = e.make<scene>();

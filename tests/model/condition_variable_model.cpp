@@ -1,4 +1,4 @@
-// The condition variable: no notification is lost, whoever gives up, everybody ends with the mutex, and who is woken may destroy both.
+// The condition variable: no lost wakeup, every wait ends with the mutex, a woken waiter may destroy both.
 #include "model/waiting.hpp"
 
 #include <rota/sync/condition_variable.hpp>
@@ -132,7 +132,7 @@ class goes_with_the_mutex {
   shared* of_;
 };
 
-/// Takes an item, and puts it back for the next: one notification must reach all who are left.
+/// Takes an item, and puts it back for the next: one notification must reach all remaining waiters.
 task<void> passes_on(shared& x) {
   auto held = co_await x.m->lock();
   const goes_with_the_mutex note(x);
@@ -201,7 +201,7 @@ TEST(condition_variable_model, a_thread_gives_up_while_it_is_notified) {
   });
 }
 
-// Without a predicate: what was moved in time counts, and nothing is lost for the other.
+// Without a predicate: a notification in time counts, and none is lost for the other waiter.
 TEST(condition_variable_model, a_late_thread_takes_no_notification_with_it) {
   expect_holds_everywhere("condition_late_plain", [](execution& e) {
     auto& x = e.make<shared>();
@@ -233,7 +233,7 @@ TEST(condition_variable_model, a_late_thread_takes_no_notification_with_it) {
   });
 }
 
-// Who was woken destroys both, while the other may still be on its way out of the notification, or of the unlock.
+// A woken waiter destroys both. The other may still be leaving the notification, or the unlock.
 TEST(condition_variable_model, who_is_woken_destroys_it) {
   for (const bool all : {false, true}) {
     const std::string name = all ? "condition_destroyed_all" : "condition_destroyed";

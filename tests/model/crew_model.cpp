@@ -1,6 +1,6 @@
-// P12: threads that come, sleep, are woken, leave, are lost or were never there, against works that are published meanwhile. The
-// crew is the real one; what it works for is a queue under a lock, and jobs that do what the pool's do. Sleeps are endless where a
-// timeout could hide that nobody came.
+// P12: threads that come, sleep, are woken, leave, are lost or cannot be started, beside published jobs. The
+// crew is the real one. Its jobs are in a queue under a lock, and do what the pool's jobs do. Sleeps are
+// endless where a timeout could hide a lost wakeup.
 #include "pool/crew.hpp"
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ class office final : public crew_client {
     }
     threads.attract();
   }
-  /// Refused: nobody runs it.
+  /// Returns false if it is refused: no thread runs it.
   bool hand_over(job& j) {
     j.content.set(1);
     return threads.hand_over(&j);
@@ -97,7 +97,7 @@ class office final : public crew_client {
     note_over();
     return true;
   }
-  /// From now on the end leaves behind who has not come to it.
+  /// From now on the end leaves behind the threads that have not come to it.
   void leave_behind_at_the_end() { leaves_ = true; }
   void wait_for_begun(unsigned how_many) {
     for (;;) {
@@ -122,7 +122,7 @@ class office final : public crew_client {
     if (length_ == 0) return nullptr;
     job* const first = queue_[0];
     std::move(queue_.begin() + 1, queue_.begin() + length_, queue_.begin());
-    // relaxed. As above.
+    // relaxed. As pool_core::pop().
     waiting_.store(--length_, base::order::relaxed);
     return first;
   }
@@ -148,7 +148,7 @@ class office final : public crew_client {
     // acq_rel. As the work's word.
     const bool mine =
         j.now.compare_exchange_strong(seen, job::ended, base::order::acq_rel, base::order::acquire);
-    // relaxed. As above.
+    // relaxed. It is this thread's.
     here.job.store(nullptr, base::order::relaxed);
     --running_;
     if (mine) note_over();
@@ -183,14 +183,14 @@ class office final : public crew_client {
     }
   }
 
-  /// The clock of the pool: tries again. While a thread is there nothing may depend on it.
+  /// The clock of the pool: retries. While a thread exists, nothing may depend on it.
   void keep_trying() {
     for (std::uint32_t done = 0;;) {
       done = next_missing(done);
       if (threads.count().threads == 0 && !threads.grow()) missing();
     }
   }
-  /// The watchdog of a runtime: threads that have a job of their own for ever are no help for what waits.
+  /// The watchdog of a runtime: threads with an endless job of their own do not help waiting jobs.
   void keep_attracting() {
     for (std::uint32_t done = 0;;) {
       done = next_missing(done);
@@ -274,7 +274,7 @@ TEST(crew_model, two_threads_that_are_started_when_they_are_wanted) {
                [](execution& e) { submit_and_stop(e, {0, 2, for_ever}, false); });
 }
 
-// Works that wait for each other: each of them needs a thread of its own, so each must be called.
+// Jobs that wait for each other: each needs a thread of its own, so a thread must be called for each.
 TEST(crew_model, works_that_need_a_thread_each) {
   const auto body = [](execution& e) {
     auto& b = make_board(e, {0, 2, for_ever});
@@ -286,7 +286,7 @@ TEST(crew_model, works_that_need_a_thread_each) {
   expect_holds(by_priority("crew_together pct", 4'000), body);
 }
 
-// The second round finds threads that sleep, and wakes two: the first of them that finds something calls the other.
+// The second round finds sleeping threads, and wakes two: the first that finds a job wakes the other.
 TEST(crew_model, threads_that_sleep_are_woken_for_works_that_need_one_each) {
   const auto body = [](execution& e) {
     auto& b = make_board(e, {2, 2, for_ever});
@@ -302,9 +302,9 @@ TEST(crew_model, threads_that_sleep_are_woken_for_works_that_need_one_each) {
   expect_holds(by_priority("crew_wake_two pct", 4'000), body);
 }
 
-// ---- time -----------------------------------------------------------------------------------------------------------
+// ---- time -------------------------------------------------------------------------------------------------
 
-// An idle thread leaves while something is submitted for it: it is woken, or somebody else comes.
+// An idle thread leaves while a job is submitted for it: it is woken, or another thread comes.
 TEST(crew_model, a_submit_while_a_thread_times_out) {
   const auto body = [](execution& e) {
     auto& b = make_board(e, {0, 1, 1ms});
@@ -333,7 +333,7 @@ void pass(base::nanoseconds time) {
   while (base::now() < until) static_cast<void>(base::futex_wait(nobody, 0, until));
 }
 
-// Three idle ones time out at the same moment; one is to be kept.
+// Three idle threads time out at the same moment; one must be kept.
 TEST(crew_model, those_that_time_out_together_leave_the_floor) {
   const auto body = [](execution& e) {
     auto& b = make_board(e, {1, 3, 1ms});
@@ -351,7 +351,7 @@ TEST(crew_model, those_that_time_out_together_leave_the_floor) {
   expect_holds(by_priority("crew_floor pct", 3'000), body);
 }
 
-// A smaller floor holds for those that sleep already.
+// A smaller floor also holds for threads that sleep already.
 TEST(crew_model, a_thread_that_was_to_stay_leaves_when_it_no_longer_is) {
   const auto body = [](execution& e) {
     auto& b = make_board(e, {2, 2, 1ms});
@@ -370,7 +370,7 @@ TEST(crew_model, a_thread_that_was_to_stay_leaves_when_it_no_longer_is) {
   expect_holds(exhaustive("crew_lower_floor", 1), body);
 }
 
-// ---- size -----------------------------------------------------------------------------------------------------------
+// ---- size -------------------------------------------------------------------------------------------------
 
 TEST(crew_model, a_resize_while_works_come) {
   const auto body = [](execution& e) {
@@ -419,9 +419,9 @@ TEST(crew_model, after_a_resize_there_are_as_many_as_there_may_be) {
   expect_holds(by_priority("crew_resize pct", 3'000), body);
 }
 
-// ---- the system gives no thread -------------------------------------------------------------------------------------
+// ---- the system gives no thread ---------------------------------------------------------------------------
 
-// Somebody has left a work to the thread that was to come; another one, who could have run it, has gone to sleep meanwhile.
+// A job was left to a thread that was to start. Another thread, which could have run it, has gone to sleep.
 TEST(crew_model, a_thread_that_could_not_be_started_leaves_nothing_behind) {
   const auto body = [](execution& e) {
     auto& b = make_board(e, {0, 2, for_ever});
@@ -463,10 +463,10 @@ TEST(crew_model, the_floor_is_reached_once_the_system_gives_threads_again) {
   expect_holds(o, body);
 }
 
-// ---- jobs that are handed over --------------------------------------------------------------------------------------
+// ---- jobs that are handed over ----------------------------------------------------------------------------
 
-// Each of two jobs needs a thread: the queued one, and the one that is handed over, which is refused while there is one thread for both. The
-// queued job must not be left to the thread that was given the other one, nor the other one to a thread that looks for the queued job.
+// Each of two jobs needs a thread: the queued one, and the handed-over one, which is refused while there is
+// one thread for both. The thread of one job must not be counted for the other job.
 TEST(crew_model, a_job_that_is_handed_over_has_a_thread_beside_those_that_are_called) {
   const auto body = [](execution& e, unsigned min) {
     auto& b = make_board(e, {min, 2, for_ever});
@@ -485,7 +485,7 @@ TEST(crew_model, a_job_that_is_handed_over_has_a_thread_beside_those_that_are_ca
   }
 }
 
-// The one in the queue lasts until the one that was handed over has ended: whoever is given a job runs that first.
+// The queued job lasts until the handed-over one has ended: a thread runs a handed-over job first.
 TEST(crew_model, a_job_that_is_handed_over_waits_for_nothing_in_the_queue) {
   const auto body = [](execution& e, base::nanoseconds keep_alive) {
     auto& b = make_board(e, {0, 1, keep_alive});
@@ -498,7 +498,7 @@ TEST(crew_model, a_job_that_is_handed_over_waits_for_nothing_in_the_queue) {
         // acquire. What the test counts.
         while (b.jobs[2].now.load(base::order::acquire) != job::ended) {
           const std::uint32_t seen = b.desk.over.load(base::order::acquire);
-          // acquire, both. As above.
+          // acquire, both. What the test counts.
           if (b.jobs[2].now.load(base::order::acquire) == job::ended) break;
           static_cast<void>(base::futex_wait(b.desk.over, seen, base::never));
         }
@@ -520,7 +520,7 @@ TEST(crew_model, a_job_that_is_handed_over_waits_for_nothing_in_the_queue) {
   }
 }
 
-// The giver waits for the work that it has queued before. The job that it hands over lasts until then, and must not have the one thread.
+// The giver waits for its queued job. The handed-over job lasts until then: it must not have the only thread.
 TEST(crew_model, a_job_that_is_handed_over_leaves_a_thread_for_the_work_that_its_giver_waits_for) {
   const auto body = [](execution& e, unsigned min) {
     auto& b = make_board(e, {min, 1, for_ever});
@@ -543,7 +543,7 @@ TEST(crew_model, a_job_that_is_handed_over_leaves_a_thread_for_the_work_that_its
   }
 }
 
-// The system gives no other thread until the work has been done. The one that sleeps is for the work, and the job is refused.
+// No other thread starts before the queued job ends. The sleeper is for that job; the other is refused.
 TEST(crew_model, a_job_that_is_handed_over_leaves_the_sleeper_to_the_work_if_no_other_thread_can_be_had) {
   const auto body = [](execution& e) {
     auto& b = make_board(e, {1, 3, for_ever});
@@ -563,7 +563,7 @@ TEST(crew_model, a_job_that_is_handed_over_leaves_the_sleeper_to_the_work_if_no_
   expect_holds(o, body);
 }
 
-// The thread for it cannot be started; meanwhile somebody has submitted, and found that there may be no more.
+// Its thread cannot be started. Meanwhile another thread submits, and finds that no more threads are allowed.
 TEST(crew_model, a_job_whose_thread_could_not_be_started_leaves_nothing_behind) {
   const auto body = [](execution& e) {
     auto& b = make_board(e, {0, 1, for_ever});
@@ -595,7 +595,7 @@ TEST(crew_model, after_the_end_nothing_is_handed_over) {
       b.desk.threads.stop();
       check(!b.desk.hand_over(b.jobs[1]), "there is nobody");
     });
-    // relaxed. As above.
+    // relaxed. Read when all have gone.
     e.finally([&b, &given] {
       check(b.jobs[0].runs == static_cast<int>(given.load(base::order::relaxed)), "what was given is run");
     });
@@ -603,9 +603,9 @@ TEST(crew_model, after_the_end_nothing_is_handed_over) {
   expect_holds(exhaustive("crew_given_late", 2), body);
 }
 
-// ---- regions --------------------------------------------------------------------------------------------------------
+// ---- regions ----------------------------------------------------------------------------------------------
 
-// Who blocks in a region waits for a work that has no other thread to run on.
+// A thread blocks in a region, waiting for a job that has no other thread.
 TEST(crew_model, somebody_else_comes_while_one_blocks) {
   const auto body = [](execution& e) {
     auto& b = make_board(e, {0, 1, for_ever}, 1);
@@ -625,7 +625,7 @@ TEST(crew_model, somebody_else_comes_while_one_blocks) {
   expect_holds(by_priority("crew_region pct", 3'000), body);
 }
 
-// ---- lost threads ---------------------------------------------------------------------------------------------------
+// ---- lost threads -----------------------------------------------------------------------------------------
 
 /// The job ends, or is given up; what follows runs in both cases.
 void lose_against_the_end(execution& e, bool in_region) {
@@ -641,7 +641,7 @@ void lose_against_the_end(execution& e, bool in_region) {
     check(b.desk.threads.count().extra == 0, "a lost thread leaves no place behind");
   });
   e.finally([&b] {
-    // relaxed. Everybody is at rest.
+    // relaxed: all threads are at rest.
     const bool was_lost = b.jobs[0].now.load(base::order::relaxed) == job::given_up;
     check(b.desk.gone_threads() == (was_lost ? 1 : 0), "who was lost says so when it goes");
   });
@@ -659,7 +659,7 @@ TEST(crew_model, a_thread_is_given_up_while_it_enters_and_leaves_a_region) {
   expect_holds(by_priority("crew_lose_region pct", 3'000), body);
 }
 
-// The work never ends by itself: the next one is run only because another thread takes the place of the one that was given up.
+// The job never ends by itself: the next one runs only because a thread replaces the abandoned one.
 TEST(crew_model, somebody_takes_the_place_of_a_lost_thread) {
   const auto body = [](execution& e) {
     auto& b = make_board(e, {1, 1, for_ever}, 1);
@@ -681,8 +681,8 @@ TEST(crew_model, somebody_takes_the_place_of_a_lost_thread) {
   expect_holds(exhaustive("crew_replace", 1), body);
 }
 
-// The thread runs its job and is given up while the starter has not yet heard of it: the seat is the thread's, and the end waits for the
-// starter, which is none of the crew's threads.
+// The thread runs its job and is given up before the starter returns. The seat belongs to the thread, and the
+// end waits for the starter, which is none of the crew's threads.
 TEST(crew_model, a_thread_is_given_up_before_its_start_has_returned) {
   const auto body = [](execution& e, bool lets_go) {
     auto& b = make_board(e, {0, 1, for_ever}, 1);
@@ -706,7 +706,7 @@ TEST(crew_model, a_thread_is_given_up_before_its_start_has_returned) {
   }
 }
 
-// No work is left: the floor holds all the same.
+// No job is left: the floor holds all the same.
 TEST(crew_model, the_floor_holds_when_a_thread_is_lost) {
   const auto body = [](execution& e) {
     auto& b = make_board(e, {1, 1, for_ever}, 1);
@@ -722,7 +722,7 @@ TEST(crew_model, the_floor_holds_when_a_thread_is_lost) {
   expect_holds(exhaustive("crew_floor_after_loss", 1), body);
 }
 
-// ---- the end --------------------------------------------------------------------------------------------------------
+// ---- the end ----------------------------------------------------------------------------------------------
 
 // Threads that fall asleep, time out and are started while the end comes: each is waited for.
 TEST(crew_model, the_end_meets_threads_that_come_and_go) {
@@ -747,7 +747,7 @@ TEST(crew_model, the_end_meets_threads_that_come_and_go) {
   expect_holds(random, body);
 }
 
-// One lasts until somebody lets it go, perhaps long after the end: it is left behind, or it has come to its end before.
+// A job lasts until it is let go, perhaps long after the end: it is left behind, or has ended in time.
 TEST(crew_model, the_end_leaves_behind_who_does_not_come_back) {
   const auto body = [](execution& e, bool in_time) {
     auto& b = make_board(e, {0, 2, for_ever});
@@ -765,7 +765,7 @@ TEST(crew_model, the_end_leaves_behind_who_does_not_come_back) {
       b.desk.release();
     });
     e.finally([&b, in_time] {
-      // relaxed. Everybody is at rest.
+      // relaxed: all threads are at rest.
       const bool was_left = b.jobs[0].now.load(base::order::relaxed) == job::given_up;
       check(was_left || in_time, "it was not there in time");
       check(b.desk.gone_threads() >= (was_left ? 1 : 0), "who was left behind says so when it goes");

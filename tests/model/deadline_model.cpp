@@ -1,6 +1,5 @@
-// Deadlines, inherited deadlines, limits of shields and cancel hooks, against timers that fire, events
-// that happen and cancellations that come at any moment. Nothing is lost: every execution ends, and in one
-// way. The real task core runs.
+// Deadlines, inherited deadlines, limits of shields and cancel hooks, against timers that fire, events that
+// happen and cancellations at any moment. Every execution ends, in one way. The real task core runs.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -32,7 +31,7 @@ using testing::execution;
 constexpr base::time_point start{1'000s};
 constexpr base::time_point due = start + 10ms;
 
-/// The runtime: one shard, and a clock that stands still, so that a timer alone says that time has passed.
+/// The runtime: one shard, and a clock that stands still, so that only a timer shows that time has passed.
 class services : public scheduler {
  public:
   services() : scheduler{&table, &passed_here} {}
@@ -41,7 +40,7 @@ class services : public scheduler {
   void fire_one() {
     while (shard.poll(due, 1) == 0) base::cpu_relax();
   }
-  /// Looks `times` times.
+  /// Polls `times` times.
   void look(int times) {
     for (int i = 0; i < times; ++i) {
       static_cast<void>(shard.poll(due, 1));
@@ -75,7 +74,7 @@ const scheduler_ops services::table{
     .freed = [](scheduler&) noexcept {},
 };
 
-/// Runs a task on this fibre, and looks at its end.
+/// Runs a task on this fibre, and checks its end.
 template <class T>
 outcome<T> run_here(task<T> work, services& around) {
   header& done = enter(*work.release(), result_vtable_of<T>, &around, {});
@@ -205,7 +204,7 @@ TEST(deadline_model, a_deadline_and_an_event_end_a_wait_in_one_way) {
   });
 }
 
-// What cannot be passed on to somebody else is done, although it is late: two arrive, and both pass.
+// A passage cannot be handed on, so it counts although it is late: two arrive, and both pass.
 TEST(deadline_model, who_passed_a_barrier_in_the_moment_of_its_limit_has_passed) {
   enum class form : unsigned char { around, of_its_own, around_its_own };
   struct scene {
@@ -224,7 +223,7 @@ TEST(deadline_model, who_passed_a_barrier_in_the_moment_of_its_limit_has_passed)
         const auto got = co_await timeout(10ms, x.both.arrive_and_wait_for(20ms));
         passed = got.has_value() && got->has_value();
       }
-      // Taken back: so it arrives once more, and else the other would wait for ever.
+      // The arrival is taken back: so it arrives once more, and else the other would wait for ever.
       if (!passed) co_await x.both.arrive_and_wait();
     }
   };
@@ -376,7 +375,7 @@ struct shared_local : local_node {
   bool is_destroyed = false;
 };
 
-// The last of two tasks destroys the value, after the other has looked at it.
+// The last of two tasks destroys the value, after the other has read it.
 TEST(deadline_model, a_shared_local_ends_after_the_last_look_of_each_task) {
   expect_holds_everywhere("deadline_local", [](execution& e) {
     auto& local = e.make<shared_local>();

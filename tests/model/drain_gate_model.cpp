@@ -1,4 +1,4 @@
-// The drain gate: who was let in is waited for, and nobody is let in afterwards.
+// The drain gate: the drain waits for all admitted threads, and admits none afterwards.
 #include "model/waiting.hpp"
 
 #include <rota/detail/drain_gate.hpp>
@@ -23,7 +23,7 @@ struct shared {
   base::cell<int> let_in{0};
 };
 
-// What is done inside is done before the end is told: a cell that both sides touch would be a race otherwise.
+// Work inside the gate happens before the reported end: else the shared cell is a race.
 TEST(drain_gate_model, who_was_let_in_is_waited_for) {
   expect_holds_everywhere("drain_gate_inside", [](execution& e) {
     auto& x = e.make<shared>();
@@ -90,7 +90,7 @@ TEST(drain_gate_model, one_closes_it_and_all_hear_of_it) {
   });
 }
 
-/// A task waits for the end, and is told to stop.
+/// A task waits for the end, and is cancelled.
 struct with_a_drainer : shared {
   with_a_drainer() {
     check(gate->enter(), "one is inside");

@@ -1,5 +1,5 @@
-// One direction of a duplex: every byte comes, in order and once; who waits hears of bytes, of room and of the end; a cancelled operation
-// has moved nothing.
+// One direction of a duplex: every byte arrives, in order and once. Waiters are woken for bytes, for space
+// and for the end. A cancelled operation has moved nothing.
 #include "base/futex.hpp"
 #include "model/waiting.hpp"
 
@@ -74,7 +74,7 @@ TEST(duplex_model, bytes_come_in_order_and_then_the_end) {
   }
 }
 
-// The end of the reader beside a write that waits for room, and beside one that does not.
+// The reader ends beside a write that waits for space, and beside one that does not.
 TEST(duplex_model, a_writer_hears_that_nobody_reads) {
   expect_holds_everywhere("duplex_gone", [](execution& e) {
     auto& x = e.make<joined>(std::size_t{1});
@@ -112,7 +112,7 @@ TEST(duplex_model, a_close_wakes_its_own_waiters) {
   });
 }
 
-// The end of the reader comes between the look at the room and the write.
+// The reader ends between the writer's check for space and its write.
 TEST(duplex_model, a_writer_that_has_found_room_writes) {
   expect_holds_everywhere("duplex_found", [](execution& e) {
     auto& x = e.make<joined>(std::size_t{1});
@@ -128,7 +128,7 @@ TEST(duplex_model, a_writer_that_has_found_room_writes) {
   });
 }
 
-// What was written before the end is read, whenever that comes.
+// Bytes that were written before the end are read, in any order of both.
 TEST(duplex_model, bytes_before_a_close_are_read) {
   expect_holds_everywhere("duplex_drained", [](execution& e) {
     auto& x = e.make<joined>(std::size_t{2});
@@ -200,7 +200,7 @@ TEST(duplex_model, a_cancelled_reader_takes_nothing) {
   });
 }
 
-// The same, and a thread reads after it: its waits must be heard of, although the first one's was given up, and only of what comes for them.
+// The same, then a thread reads: it is woken although the first wait was given up, only for its events.
 TEST(duplex_model, who_reads_after_a_cancelled_one_is_told) {
   expect_holds_everywhere("duplex_next_reader", [](execution& e) {
     auto& x = e.make<with_a_reader>();
@@ -254,7 +254,7 @@ TEST(duplex_model, a_cancelled_writer_gives_nothing) {
   });
 }
 
-// Both ends go at once, with bytes on their way: the memory goes once, after both.
+// Both ends are destroyed at once, with bytes on their way: the memory is freed once, after both.
 TEST(duplex_model, the_last_end_frees_both) {
   expect_holds_everywhere("duplex_ends", [](execution& e) {
     auto& core = *detail::duplex_core::make(1);

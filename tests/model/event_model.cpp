@@ -1,4 +1,4 @@
-// The event, manual and automatic: no set() is lost, beside those who begin to wait, give up, reset and destroy it.
+// The event, manual and automatic: no set() is lost, beside waits, cancellations, resets and destruction.
 #include "model/waiting.hpp"
 
 #include <rota/sync/event.hpp>
@@ -54,7 +54,7 @@ TEST(event_model, a_set_that_is_no_change_brings_along_what_was_done_before) {
       "event_stored", begins::when_both_are_over, [](event& of) { of.set(); }, manual);
 }
 
-// Two pass a manual one, whatever a reset does; who has waited before it was set is through.
+// Two pass a manual event, whatever a reset does; a waiter from before the set is through.
 TEST(event_model, a_manual_one_lets_all_pass_beside_a_reset) {
   struct scene : shared {
     scene() : shared(manual) {}
@@ -72,7 +72,7 @@ TEST(event_model, a_manual_one_lets_all_pass_beside_a_reset) {
     base::this_thread_locals().worker = nullptr;
     add_workers(e, x.s, 1);
     e.thread("setter", [&x] {
-      x.e->reset();  // no change, and those who wait go on waiting
+      x.e->reset();  // no change: the waiters go on waiting
       x.left.set(1);
       x.e->set();
       x.e->reset();
@@ -179,7 +179,7 @@ TEST(event_model, a_thread_is_let_pass_while_it_gives_up) {
       3);
 }
 
-// Late, but it was set meanwhile: who destroys it then was in the list when the other saw the waiting bit.
+// The wait is late, but the event was set: its waiter destroys it. It was listed when set() saw the bit.
 TEST(event_model, who_is_late_and_comes_by_destroys_it) {
   expect_holds_everywhere(
       "event_late_destroyed",
@@ -198,7 +198,7 @@ TEST(event_model, who_is_late_and_comes_by_destroys_it) {
       3);
 }
 
-// Who passes destroys it, while the other may still be inside of set().
+// A passing waiter destroys it, while the other thread may still be inside of set().
 TEST(event_model, who_passes_destroys_it) {
   for (const event_reset how : {manual, automatic}) {
     expect_holds_everywhere(

@@ -1,12 +1,12 @@
-// How far the models of this folder are explored. A test gives options for a short search; every search is done in each memory,
-// unless one search includes the other (`buffers_include()`), and `./dev model` makes them longer:
+// How far the models of this folder are explored. A test gives options for a short search. Every search is
+// done in each memory, unless one includes the other (`buffers_include()`). `./dev model` makes them longer:
 //
-//   ROTA_MODEL_BRIEF    much shorter: one preemption and 5000 executions, 500 of each random search
-//   ROTA_MODEL_QUICK    shorter: each search ends after 10000 executions, each random one after 2000; `./dev test` sets it
-//   ROTA_MODEL_RUNS     executions of each random search
-//   ROTA_MODEL_SECONDS  of each random search, and of each depth-first one beyond the test's own bound, at most
+//   ROTA_MODEL_BRIEF      much shorter: one preemption and 5000 executions, 500 of each random search
+//   ROTA_MODEL_QUICK      shorter (`./dev test` sets it): ends after 10000 executions, random ones after 2000
+//   ROTA_MODEL_RUNS       executions of each random search
+//   ROTA_MODEL_SECONDS    at most, of each random search, and of each depth-first one beyond its own bound
 //   ROTA_MODEL_HISTORIES  of each structure, of linear_model: instead of 10^6
-//   ROTA_MODEL_BOUND    preemptions of each depth-first search, at least; beyond its own it ends after 10^7 executions
+//   ROTA_MODEL_BOUND      at least so many preemptions if depth-first; beyond its own bound 10^7 executions
 #pragma once
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ inline testing::options by_priority(std::string_view name, std::uint64_t runs = 
 
 namespace detail {
 
-/// A first look at a mutant: one preemption, and few random executions.
+/// A quick run over a mutant: one preemption, and few random executions.
 inline bool is_brief() { return std::getenv("ROTA_MODEL_BRIEF") != nullptr; }
 /// A short run of all models. What it cuts short is explored whole without it.
 inline bool is_quick() { return std::getenv("ROTA_MODEL_QUICK") != nullptr; }
@@ -90,10 +90,11 @@ void search_all(testing::options o, const Body& body) {
   expect_holds(testing::explore(further, body), further, false);
 }
 
-/// Returns true if the complete search with store buffers repeats each execution that `o` asks for. An execution without buffers is
-/// the one with buffers in which each store arrives before another thread uses its word. Arrivals cost neither a step nor a
-/// preemption (src/testing/arrivals.cpp), so the same bound covers both; checker_litmus compares the two at each bound.
-/// Loads of older values exist only without buffers. A search that ends early is not complete, and a replay needs its own name.
+/// Returns true if the complete search with store buffers repeats each execution that `o` asks for: an
+/// execution without buffers is one in which each store arrives before another thread uses its word. Arrivals
+/// cost neither a step nor a preemption (src/testing/arrivals.cpp), so one bound covers both
+/// (checker_litmus). Loads of older values need no buffers. A search that ends early is not complete; a
+/// replay has its own name.
 inline bool buffers_include(const testing::options& o) {
   return o.stale_reads == 0 && !is_brief() && !is_quick() &&
          asked_for("ROTA_MODEL_BOUND", 0) <= o.preemptions && std::getenv("ROTA_MODEL_REPLAY") == nullptr;
@@ -108,8 +109,8 @@ void search_at_random(testing::options o, const Body& body) {
 
 }  // namespace detail
 
-/// Explores `body` as `o` says, unless a depth-first search with store buffers includes that; then, if that was at random, by
-/// priorities; then with store buffers.
+/// Explores `body` as `o` says, unless a depth-first search with store buffers includes that. Then, if that
+/// was at random, by priorities; then with store buffers.
 template <class Body>
 void expect_holds(testing::options o, const Body& body) {
   const std::string name(o.name);

@@ -1,5 +1,5 @@
-// P6, a queue for each producer: fan-ins with one consumer, which sleeps without a deadline, and producers that block, leave, and take
-// slots again. What was sent is taken, once and in order; what was refused is with its sender; everybody comes to an end.
+// P6, a queue for each producer: fan-ins with one consumer, which sleeps without a deadline, and producers
+// that block, leave, and reuse slots. Sent items are taken once, in order; no thread waits for ever.
 #include <rota/testing/explore.hpp>
 #include "model/exploring.hpp"
 
@@ -28,7 +28,7 @@ using model::expect_holds_everywhere;
 using testing::check;
 using testing::execution;
 
-/// What is sent: who sent it, and which it is. Counts those that are alive; a moved-from one is none.
+/// A sent item: its sender and its number. Counts the living ones; a moved-from one does not count.
 class letter {
  public:
   letter(std::size_t from, int number, int& alive) noexcept : from_(from), number_(number), alive_(&alive) {
@@ -78,7 +78,7 @@ struct hall {
   std::array<signal, 2> signals;
   int alive = 0;
 
-  /// As producer `p`, until it is refused. `full` may only be said where nothing blocks.
+  /// As producer `p`, until a push is refused. `full` is allowed only if pushes do not block.
   send_status push(std::size_t p, bool blocks = true) { return push_by(producers.at(p), p, blocks); }
   send_status push_by(fan_in<letter>::producer& by, std::size_t p, bool blocks = true) {
     letter one(p, sent.at(p), alive);
@@ -162,7 +162,7 @@ TEST_P(fan_in_model, a_producer_that_waits_for_room) {
   expect_holds_everywhere(name, body, 3);
 }
 
-// What was taken is room as soon as the consumer has come back with it.
+// Taken items free their space as soon as the consumer comes back with it.
 TEST_P(fan_in_model, a_segment_that_was_emptied_has_all_its_room) {
   const auto body = [how = GetParam()](execution& e) {
     auto& h = e.make<hall>();
@@ -209,7 +209,7 @@ TEST_P(fan_in_model, three_producers_at_random) {
                pushing({.producers = 3, .segment = 2, .budget = 2}, {3, 2, 0}, GetParam()));
 }
 
-// The schedule of a producer that has left may come when its slot is another's.
+// The schedule of a producer that has left may come when another one has its slot.
 TEST(fan_in_slots_model, a_slot_is_used_again) {
   const auto body = [](execution& e) {
     auto& h = e.make<hall>();
@@ -244,7 +244,7 @@ TEST(fan_in_slots_model, a_slot_is_used_again) {
   expect_holds_everywhere("fan_in_reuse", body, 3);
 }
 
-// Each has a slot for a moment; a consumer that looks rarely sees several of them at once.
+// Each has a slot for a moment; a consumer that polls rarely sees several of them at once.
 TEST(fan_in_slots_model, a_storm) {
   const auto body = [](execution& e) {
     auto& h = e.make<hall>();
@@ -313,7 +313,7 @@ TEST_P(fan_in_model, a_close_beside_a_push_that_waits) {
   expect_holds_everywhere(name, body, 2);
 }
 
-// Who waits for room hears of the close from whoever closes, and not from a consumer, who may be elsewhere.
+// A push that waits for space hears of the close from the closing thread, not from the consumer.
 TEST(fan_in_close_model, is_heard_by_a_push_that_waits) {
   const auto body = [](execution& e) {
     auto& h = e.make<hall>();
@@ -357,7 +357,7 @@ TEST(fan_in_close_model, of_one_that_nobody_pushes_to) {
   expect_holds(exhaustive("fan_in_close_alone", 3), body);
 }
 
-// A producer that was made before the close is seen by whoever sees the close.
+// A thread that sees the close sees a producer that was made before it.
 TEST(fan_in_close_model, beside_one_that_is_made) {
   const auto body = [](execution& e) {
     auto& h = e.make<hall>();
@@ -373,7 +373,7 @@ TEST(fan_in_close_model, beside_one_that_is_made) {
   expect_holds_everywhere("fan_in_close_made", body, 3);
 }
 
-// Another producer is another's order: each is known by a number of its own. The keeper's slot stays open until the close.
+// Each producer has its own order and number. The keeper's slot stays open until the close.
 TEST(fan_in_close_model, beside_producers_that_come_and_go) {
   const auto body = [](execution& e) {
     auto& h = e.make<hall>();
@@ -400,7 +400,7 @@ TEST(fan_in_close_model, beside_producers_that_come_and_go) {
   expect_holds(at_random("fan_in_close_come_random", 10'000), body);
 }
 
-// Its end, while producers push, and wait for room: they hear of it, and what waits is destroyed.
+// The fan-in ends while producers push and wait for space: they notice, and waiting items are destroyed.
 TEST(fan_in_close_model, the_end_of_the_fan_in) {
   const auto body = [](execution& e) {
     auto& h = e.make<hall>();
@@ -423,7 +423,7 @@ TEST(fan_in_close_model, the_end_of_the_fan_in) {
   expect_holds(at_random("fan_in_ends_random", 10'000), body);
 }
 
-// The first one's end is taken back, by another producer, while the consumer looks.
+// Another producer takes back the end of the first one while the consumer polls.
 TEST(fan_in_model, a_wait_without_a_deadline_never_says_empty) {
   const auto body = [](execution& e) {
     auto& h = e.make<hall>();

@@ -1,5 +1,5 @@
-// P19, the deque: its owner against thieves, with the barrier of two halves and without. Every item is handed out once; the
-// payload is a cell, so that an item which is seen too early is a race.
+// P19, the deque: its owner against thieves, with the barrier of two halves and without. Every item is handed
+// out once. The payload is a cell, so that an item which is seen too early is a race.
 #include <rota/testing/explore.hpp>
 #include "model/exploring.hpp"
 #include "queue/fork_deque.hpp"
@@ -124,8 +124,8 @@ TEST_P(fork_deque_model, the_last_item_has_one_taker) {
   expect_holds(model::exhaustive(name, 3), against_thieves<4>(GetParam(), 2, 1, own));
 }
 
-// Items 0 and 1. One thief takes the first while the owner pops the second without a compare-exchange; another thief, whose
-// look at the top came after that, must see that the second has gone.
+// Items 0 and 1. T1 steals the first while the owner pops the second without a compare-exchange. T2, which
+// reads the top after that, must see that the second has gone.
 TEST_P(fork_deque_model, the_last_but_one_is_stolen_while_the_last_is_popped) {
   const std::string name = named("fork_deque_two");
   const auto body = [barrier = GetParam()](execution& e) {
@@ -171,7 +171,7 @@ TEST_P(fork_deque_model, several_at_once) {
   expect_holds(model::exhaustive(name), against_thieves<4>(GetParam(), 1, 3, own));
 }
 
-// Whoever calls wants to be heard, beside a look that found the deque full.
+// A call() is not lost beside a look() that found the deque full.
 TEST_P(fork_deque_model, no_call_is_lost) {
   const std::string name = named("fork_deque_call");
   const auto body = [barrier = GetParam()](execution& e) {
@@ -203,7 +203,7 @@ TEST_P(fork_deque_model, slots_are_used_again) {
   expect_holds(model::exhaustive(name), against_thieves<2>(GetParam(), 2, 2, own));
 }
 
-// As forks nest: each pops what it pushed, or finds that it was stolen, and with it all that is older.
+// Nested forks: each pops what it pushed, or finds that it was stolen, and with it all older ones.
 void nest(workshop<4>& w, int id) {
   w.push(id);
   if (id < 7) nest(w, id + 1);

@@ -1,5 +1,5 @@
-// P19, the children: run in their parent's place, stolen, or made tasks in the middle, while one fails and while whoever waits for
-// them is cancelled. Every frame is destroyed once, on a worker; every end is counted once; nobody waits for ever.
+// P19, the children: run in place, stolen, or made tasks in the middle, while one fails and the waiter is
+// cancelled. Every frame is destroyed once, on a worker; every end is counted once; no wait is endless.
 #include "model/forking.hpp"
 #include "queue/fork_deque.hpp"
 #include "task/header.hpp"
@@ -22,7 +22,7 @@ auto ends_as(int end, int guards) {
     check(h.guards == guards, "every frame was destroyed once");
   };
 }
-/// The parent has this end. How many children have begun depends on who was faster.
+/// The parent has this end. The number of children that have begun depends on the interleaving.
 auto ends_as(int end) {
   return [end](forking_household& h) { check(end_of_parent(h) == end, "the parent has this end"); };
 }
@@ -80,7 +80,7 @@ task<int> sum_in_place(forking_household& h) {
   co_return sum + one;
 }
 
-// The same in place: its parent must not go on before what is stolen of it has ended.
+// The same in place: its parent must not go on before its stolen children have ended.
 TEST(fork_model, a_range_in_place) { expect_end({"fork_range_in_place", sum_in_place}, ends_as(29, 8), 1); }
 
 // --- they become tasks
@@ -142,12 +142,12 @@ task<int> awaits_who_forks(forking_household& h) {
   co_return co_await child;
 }
 
-// A task that is awaited, and run, by another one on the same thread forks, and its child becomes a task: who awaits goes on.
+// An awaited task runs on the awaiter's thread and forks. Its child becomes a task, and the awaiter goes on.
 TEST(fork_model, a_fork_in_a_task_that_is_run_by_whoever_awaits_it) {
   expect_end({.name = "fork_awaited", .parent = awaits_who_forks, .fires = true}, ends_as(1, 2), 1);
 }
 
-/// A parameter whose destructor asks for the task.
+/// A parameter with a destructor that asks for the task.
 struct asks {
   explicit asks(forking_household& h) noexcept : of(&h) {}
   asks(const asks&) = delete;
@@ -173,7 +173,7 @@ task<int> parameters_in_place(forking_household& h) {
   co_return a + b;
 }
 
-// Children that become tasks when they are over, by what their parameters' destructors ask for.
+// Children that become tasks at their end, when their parameters' destructors ask for the task.
 TEST(fork_model, a_child_becomes_a_task_at_its_end) {
   expect_end(
       {"fork_parameters", parameters_in_place},
@@ -199,7 +199,7 @@ task<int> last_fails(forking_household& h) {
   co_return 1;
 }
 
-// The failure is a thief's; the first child waits for something that never comes: it must hear of it, also in the moment in
+// A thief's child fails; the first child waits for ever. It must hear of the failure, also at the moment in
 // which it becomes a task.
 TEST(fork_model, the_last_child_fails) { expect_end({"fork_fails_last", last_fails}, ends_as(7, 2)); }
 
@@ -212,7 +212,7 @@ task<int> fails_beside_forks(forking_household& h) {
   co_return 1;
 }
 
-// A thief's child fails while the other one forks in place: its descendants are told at a fork, and those that wait are cancelled.
+// A thief's child fails while the other forks in place: its descendants learn it at a fork or a cancel.
 TEST(fork_model, a_failure_reaches_what_is_deep_in_place) {
   expect_end({"fork_fails_deep", fails_beside_forks}, ends_as(7), 1);
 }
@@ -246,7 +246,7 @@ task<int> discards_in_place(forking_household& h) {
   co_return a + b;
 }
 
-// Those that nobody has stolen end where the failure is noticed. What their parameters do then may make a task of whoever failed.
+// Unstolen children end where the failure is noticed; their destructors may make the failed one a task.
 TEST(fork_model, a_failure_discards_those_that_have_not_started) {
   const auto each_once = [](forking_household& h) {
     ends_as(7)(h);
@@ -301,7 +301,7 @@ task<int> awaits_what_sees(forking_household& h) {
   co_return 1;
 }
 
-// A stolen child of a child hears of it first. The task between them must not go on with the cancelled outcome.
+// A stolen grandchild learns of it first. The task between must not go on with the cancelled outcome.
 TEST(fork_model, no_task_sees_its_children_cancelled_before_itself) {
   expect_end(
       {.name = "fork_seen", .parent = awaits_what_sees, .cancels = true},
@@ -345,7 +345,7 @@ task<int> looks_in_place(forking_household& h) {
   co_return 1;
 }
 
-// The canceller reads where the task forks, or the task that it is cancelled: not neither.
+// The canceller reads the place where the task forks, or the task reads the cancellation: one of both.
 TEST(fork_model, a_fork_in_place_hears_of_a_cancellation) {
   expect_end({.name = "fork_called", .parent = looks_in_place, .cancels = true, .thieves = false},
              [](forking_household& h) {

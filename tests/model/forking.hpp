@@ -1,4 +1,4 @@
-// Workers with deques of forks, and a parent on them: for models of children that run in their parent's place, or are stolen.
+// Workers with deques of forks, and a parent on them: its children run in place, are stolen, or become tasks.
 #pragma once
 
 #include "model/parent_and_children.hpp"
@@ -11,7 +11,7 @@
 
 namespace rota::model {
 
-/// Whom a test's threads share, with a place to fork for each worker.
+/// The household that a test's threads share, with a place to fork for each worker.
 struct forking_household : household {
   explicit forking_household(queue::pop_barrier barrier)
       : places{core::fork_context(barrier, s.core()), core::fork_context(barrier, s.core())} {}
@@ -21,7 +21,7 @@ struct forking_household : household {
   base::atomic<bool> asked_to_stop{false};
 };
 
-/// A parent on two workers that fork and steal, and who else takes part.
+/// A parent on two workers that fork and steal, and the other participants.
 struct forking {
   std::string_view name;
   task<int> (*parent)(forking_household& h);
@@ -31,7 +31,7 @@ struct forking {
   queue::pop_barrier barrier = queue::pop_barrier::light;
 };
 
-/// `at_end` looks at the household when everybody has ended.
+/// `at_end` checks the household when all threads have ended.
 template <class AtEnd>
 auto played(const forking& shape, AtEnd at_end) {
   return [shape, at_end](testing::execution& e) {
@@ -44,7 +44,7 @@ auto played(const forking& shape, AtEnd at_end) {
     if (shape.cancels) {
       e.thread("canceller", [&h] {
         h.parent->cancel();
-        // release. Pairs with the acquire of whoever asks: the cancellation has been asked for.
+        // release: pairs with the acquire of a reader of the flag. The cancellation has been requested.
         h.asked_to_stop.store(true, base::order::release);
       });
     }

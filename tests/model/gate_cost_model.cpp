@@ -1,4 +1,4 @@
-// What gates and mailboxes cost, in read-modify-writes and calls of futex_wake: each figure exactly.
+// The cost of gates and mailboxes, in read-modify-writes and calls of futex_wake: each figure exactly.
 #include <rota/testing/explore.hpp>
 #include "model/exploring.hpp"
 #include "testing/machine.hpp"
@@ -68,7 +68,7 @@ TEST(gate_cost_model, each_transition) {
   });
 }
 
-// The budgets: at most 7 from idle, at most 4 where the signal word is not empty; queue and sleep apart.
+// The limits: at most 7 from idle, at most 4 if the signal word is not empty; queue and sleep apart.
 TEST(gate_cost_model, a_message_on_its_own) {
   once("gate_cost_message", [] {
     signal_waker waker;
@@ -110,7 +110,7 @@ TEST(gate_cost_model, a_message_to_a_mailbox) {
     threads.pause();
     auto box = threads.make_mailbox<int>([](int) {});
     auto bounded = threads.make_mailbox<int>([](int) {}, {.capacity = 8});
-    // A reference is counted by address(), not by a send.
+    // address() counts a reference, a send does not.
     const auto to = box.address();
     const auto to_bounded = bounded.address();
     costs(cost_of([&] { static_cast<void>(to.send(1)); }), 4, "to an idle one: size, tail, flags, list");

@@ -1,6 +1,6 @@
-// P6: signal gates, their words, the waker and its sleep. Producers push and schedule; the consumer waits without a deadline,
-// so an item that nobody looks for again is a deadlock. The queue itself releases and acquires, as any queue does: that its items
-// are *found* is the gate's business.
+// P6: signal gates, their words, the waker and its sleep. Producers push and schedule; the consumer waits
+// without a deadline, so a lost item is a deadlock. The queue itself releases and acquires, as any queue
+// does. That its items are *found* is the gate's task.
 #include <rota/testing/explore.hpp>
 #include "model/exploring.hpp"
 
@@ -28,7 +28,7 @@ using model::expect_holds;
 using testing::check;
 using testing::execution;
 
-/// How a round ends that has seen the queue empty.
+/// How a round ends after it has found the queue empty.
 enum class ending : std::uint8_t { finish, finish_or_continue };
 
 /// A queue of at most four items, each pushed once, under its gate.
@@ -42,7 +42,7 @@ class gated {
     scheduled_ += gate_.schedule() ? 1 : 0;
   }
 
-  /// The round of whoever took the bit. `budget`: so many items, then it is the others' turn.
+  /// The round of the thread that took the bit. `budget`: so many items, then other gates have their turn.
   int run(int budget, ending end) {
     gate_.begin();
     int eaten = 0;
@@ -68,7 +68,7 @@ class gated {
   }
 
  private:
-  /// False: it is empty.
+  /// Returns false if it is empty.
   bool drain_one() {
     for (slot& each : slots_) {
       if (each.taken.get() != 0 || each.full.load(base::order::acquire) == 0) continue;
@@ -209,7 +209,7 @@ TEST_P(gate_model, three_producers_at_random) {
   expect_holds(at_random(name), one_consumer({{{0, 1}, {0, 2}, {1, 0}}}, 2, GetParam()));
 }
 
-// Two consumers of a word, which wait elsewhere: each bit has one taker, and the rounds of a gate come one after the other.
+// Two consumers of a word, which wait elsewhere: each bit has one taker; a gate has one round at a time.
 TEST_P(gate_model, two_consumers_acquire_bits) {
   const ending end = GetParam();
   const auto body = [end](execution& e) {
@@ -236,7 +236,7 @@ TEST_P(gate_model, two_consumers_acquire_bits) {
   expect_holds(at_random(random), body);
 }
 
-// Each of two consumers has a round of its own, and the later one sees what the earlier did, however that ended.
+// Each of two consumers has a round. The later one sees what the earlier one did, however that ended.
 TEST_P(gate_model, a_round_after_that_of_another) {
   const ending end = GetParam();
   const auto body = [end](execution& e) {
@@ -254,7 +254,7 @@ TEST_P(gate_model, a_round_after_that_of_another) {
   expect_holds(exhaustive(name, 2), body);
 }
 
-// A look at an idle gate sees what its last round did.
+// A check of an idle gate sees what its last round did.
 TEST(gate_flags_model, an_idle_gate_shows_what_its_last_round_did) {
   const auto body = [](execution& e) {
     auto& flags = e.make<gate_flags>();
@@ -290,7 +290,7 @@ TEST(gate_flags_model, a_schedule_of_an_idle_gate_comes_after_its_last_round) {
   expect_holds(exhaustive("gate_link"), body);
 }
 
-// A round that gives way looks around before it publishes: it sees what came before each schedule that has found it executing.
+// A yielding round re-checks, then publishes: it sees what came before each schedule that found it running.
 TEST(gate_flags_model, a_round_that_gives_way_sees_what_came_before_a_schedule) {
   const auto body = [](execution& e) {
     auto& flags = e.make<gate_flags>();
@@ -331,7 +331,7 @@ TEST(gate_waker_model, what_comes_before_a_mark_comes_before_its_take) {
   expect_holds(exhaustive("gate_mark"), body);
 }
 
-// The consumer that gives up at a deadline beside a producer: the mark is taken now or later, and not lost.
+// The consumer gives up at a deadline beside a producer: the mark is taken now or later, and not lost.
 TEST(gate_waker_model, a_deadline_beside_a_mark) {
   const auto body = [](execution& e) {
     auto& y = e.make<yard>();

@@ -1,5 +1,5 @@
-// Children of a when_*, and tasks of a join_set, that end beside each other while one decides, while the set goes, and while
-// whoever waits for them is cancelled.
+// Children of a when_*, and tasks of a join_set, that end beside each other while one decides, while the set
+// is destroyed, and while the waiter is cancelled.
 #include "flow/completion_queue.hpp"
 #include "model/parent_and_children.hpp"
 #include "time/shard.hpp"

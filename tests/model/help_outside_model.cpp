@@ -1,4 +1,4 @@
-// P13: threads in join(help) that play no role, beside workers that are held. A lost call is a deadlock, since no sleep has a deadline.
+// P13: join(help) on threads without a role, beside held workers. No deadlines: a lost call deadlocks.
 #include <rota/testing/explore.hpp>
 #include "model/exploring.hpp"
 #include "sched/scheduler.hpp"
@@ -34,7 +34,7 @@ class level {
   }
   void wait(std::uint32_t whole) {
     for (;;) {
-      // acquire. As above.
+      // acquire. Pairs with raise().
       const std::uint32_t seen = word_.load(base::order::acquire);
       if (seen >= whole) return;
       static_cast<void>(base::futex_wait(word_, seen, base::never));
@@ -45,7 +45,7 @@ class level {
   base::atomic<std::uint32_t> word_{0};
 };
 
-/// A scheduler with one worker, whose thread begins to play only when it is told to.
+/// A scheduler with one worker. The worker's thread begins to run tasks only on command.
 struct setting {
   setting() : tasks(1, 1, base::now()) {
     tasks.around.driver = driver.port();
@@ -57,7 +57,7 @@ struct setting {
   setting& operator=(const setting&) = delete;
   ~setting() = default;
 
-  /// What runtime::shutdown does.
+  /// Does what runtime::shutdown does.
   void shut_down() {
     begins.raise();
     tasks.set_phase(phase::cancelling);
@@ -97,7 +97,7 @@ task<> opens(event& gate) {
   co_return;
 }
 
-// The helper is about to sleep when the task comes that its target depends on.
+// The helper is about to sleep when the task comes on which its target depends.
 TEST(help_outside_model, a_helper_is_woken_by_a_task_that_comes) {
   const auto body = [](execution& e) {
     setting& s = with_a_worker(e);
@@ -114,7 +114,7 @@ TEST(help_outside_model, a_helper_is_woken_by_a_task_that_comes) {
   expect_holds(by_priority("help_one_pct", 3'000), body);
 }
 
-// One helper may run everything. The other one is called for a task, finds that its own target has ended, and leaves.
+// One helper may run all tasks. The other is woken for a task, finds its own target ended, and leaves.
 TEST(help_outside_model, a_helper_that_leaves_hands_its_call_on) {
   const auto body = [](execution& e) {
     setting& s = with_a_worker(e);
@@ -152,7 +152,7 @@ task<> spawns_a_batch(scheduler& by, level& come, event& gate) {
   co_return;
 }
 
-// A push of two tasks calls one helper. Each task blocks its thread until the other one has begun.
+// A push of two tasks wakes one helper. Each task blocks its thread until the other one has begun.
 TEST(help_outside_model, a_helper_that_takes_one_of_several_calls_the_next) {
   const auto body = [](execution& e) {
     setting& s = with_a_worker(e);
@@ -175,7 +175,7 @@ TEST(help_outside_model, a_helper_that_takes_one_of_several_calls_the_next) {
   expect_holds(by_priority("help_batch", 3'000), body);
 }
 
-/// What a task does that no thread but a helper runs while the end comes.
+/// A task that only a helper may run while the end comes.
 struct late_task {
   base::atomic<bool> is_over{false};
   base::atomic<bool> has_begun{false};
@@ -195,7 +195,7 @@ void end_what_is_left(scheduler& tasks) {
   core::run_entry(*entry);
 }
 
-// A shutdown that leaves the tasks of closures behind goes on to its last phase while a task is alive. No helper runs one after it.
+// A shutdown that abandons tasks of closures may end while a task lives. Then no helper runs one.
 TEST(help_outside_model, the_end_waits_for_a_task_that_a_helper_runs) {
   const auto body = [](execution& e) {
     setting& s = with_a_worker(e);

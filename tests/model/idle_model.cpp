@@ -1,6 +1,6 @@
-// P2, P3: publish and look against look, park and re-scan. The idle word, the bitmap, the parkers, the rings, the LIFO slots
-// and the injector are the real ones; the loop around them is worker.cpp's without tasks' words, timers and the driver.
-// tests/model/worker_model.cpp runs the real workers, in fewer interleavings.
+// P2, P3: publish and check against announce, park and re-scan. The idle word, the bitmap, the parkers, the
+// rings, the LIFO slots and the injector are real; the loop around them is worker.cpp's without state words,
+// timers and the driver. tests/model/worker_model.cpp runs the real workers, in fewer interleavings.
 #include <rota/testing/explore.hpp>
 #include "model/exploring.hpp"
 #include "queue/idle.hpp"
@@ -126,7 +126,7 @@ struct dormitory {
     // acq_rel. What the test counts.
     const std::uint32_t now = started.fetch_add(1, base::order::acq_rel) + 1;
     if (now == tasks) static_cast<void>(base::futex_wake(&started, 100));
-    // acquire. As above.
+    // acquire. Pairs with the fetch_add.
     for (std::uint32_t seen = now; seen < tasks; seen = started.load(base::order::acquire)) {
       static_cast<void>(base::futex_wait(started, seen, base::never));
     }
@@ -156,7 +156,7 @@ struct dormitory {
   }
 
   void check_end() {
-    // relaxed. Everybody is at rest.
+    // relaxed: all threads are at rest.
     check(started.load(base::order::relaxed) == tasks, "no task is stranded while its workers sleep");
     const queue::idle::counts now = sleepers.guess();
     check(now.searching == 0, "nobody sleeps with a searching token");
@@ -179,8 +179,8 @@ struct dormitory {
   int awoken = 0;
 };
 
-/// `outside`: tasks from foreign threads, one each; `children`: spawned by the first of them. `ripening`: somebody marks LIFO
-/// slots, as the watchdog does whenever time passes.
+/// `outside`: tasks from foreign threads, one each; `children`: spawned by the first of them. `ripening`: a
+/// thread marks LIFO slots whenever time passes, as the watchdog does.
 struct shape {
   unsigned outside;
   unsigned children;
@@ -218,8 +218,8 @@ TEST(idle_model, one_worker_and_one_task) {
   expect_holds(exhaustive("idle_1_1", 3), [](execution& e) { build<1>(e, {1, 0}); });
 }
 
-/// Who publishes and finds nobody parked leaves the task to whoever parks later: that one sees the task, whatever the
-/// publish was. A mere load of the word would find the same, and promise nothing.
+/// A producer that finds no parked worker leaves the task to a later parker. That parker sees the task, since
+/// every publish is a read-modify-write. A load would return the same, without this guarantee.
 void look_then_park(std::string_view name, bool searching) {
   struct board {
     queue::idle sleepers{1};
@@ -245,8 +245,8 @@ TEST(idle_model, a_look_that_finds_nobody_parked_is_seen_by_who_parks) { look_th
 
 TEST(idle_model, a_look_that_finds_a_searcher_is_seen_by_it) { look_then_park("idle_look_searcher", true); }
 
-/// A task and a parker, each with its second look, where loads may be stale: the producer finds the parker, or the parker
-/// the task.
+/// A task and a parker, each with its re-check, with stale loads: the producer finds the parker, or the
+/// parker finds the task.
 template <class Publish, class See>
 void publish_and_park(std::string_view name, Publish publish, See see) {
   struct board {
@@ -271,7 +271,7 @@ void publish_and_park(std::string_view name, Publish publish, See see) {
   expect_holds(o, body);
 }
 
-/// The watchdog announces that it sleeps, and then looks whether all are parked; the first worker that gets up looks for the watchdog.
+/// The watchdog announces its sleep, then checks that all are parked; the first to unpark checks for it.
 template <class GetUp>
 void sleep_and_get_up(std::string_view name, GetUp get_up) {
   struct board {
@@ -346,7 +346,7 @@ TEST(idle_model, a_task_in_the_injector_and_a_parker_do_not_miss_each_other) {
       [](auto& b) { return b.injector.has_items(); });
 }
 
-// The claim that ends "all parked" is known to be it, however many come together: the watchdog is woken.
+// The claim that ends "all parked" is recognized, however many coincide: the watchdog is woken.
 TEST(idle_model, somebody_is_told_that_he_is_the_first_awake) {
   struct two {
     queue::idle sleepers{2};
@@ -379,7 +379,7 @@ TEST(idle_model, two_workers_and_one_task) {
   expect_holds(exhaustive("idle_2_1"), [](execution& e) { build<2>(e, {1, 0}); });
 }
 
-// Two preemptions take a while: only in the long runs.
+// Two preemptions are slow: only in the long runs.
 TEST(idle_model, a_child_in_the_lifo_slot_of_a_blocked_worker) {
   const unsigned bound = std::getenv("ROTA_MODEL_RUNS") != nullptr ? 2 : 1;
   expect_holds(exhaustive("idle_child", bound), [](execution& e) { build<2>(e, {1, 1}); });
@@ -397,7 +397,7 @@ TEST(idle_model, four_workers_at_random) {
   expect_holds(by_priority("idle_4"), [](execution& e) { build<4>(e, {2, 2}); });
 }
 
-// Everybody is woken while there is work: a wake for nothing is harmless, and loses no task.
+// Wakes all workers while there is work: a redundant wake is harmless, and loses no task.
 TEST(idle_model, waking_everybody_and_a_task_at_once) {
   const auto body = [](execution& e) {
     auto& d = e.make<dormitory<2>>(2U);
@@ -414,12 +414,12 @@ TEST(idle_model, waking_everybody_and_a_task_at_once) {
   expect_holds(exhaustive("idle_wake_and_task"), body);
 }
 
-// The second task has nobody left but the worker that the first one's finder wakes.
+// Only the worker that the finder of the first task wakes is left for the second one.
 TEST(idle_model, two_workers_and_two_tasks) {
   expect_holds(exhaustive("idle_2_2"), [](execution& e) { build<2>(e, {2, 0}); });
 }
 
-// A shutdown: everybody is told, and leaves, also while a producer claims the same workers.
+// A shutdown wakes all workers, and all leave, also while a producer claims one of them.
 TEST(idle_model, a_shutdown_wakes_everybody) {
   const auto body = [](execution& e) {
     auto& d = e.make<dormitory<2>>(1U);

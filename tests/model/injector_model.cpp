@@ -145,8 +145,8 @@ TEST(injector_model, two_consumers_share) {
   expect_holds(exhaustive("injector_share", 3), body);
 }
 
-// The producer of one worker's only task: whoever pushed before a look of its own is seen, in both forms of
-// parking.
+// The producer of a worker's only task: a parker sees a push from before the producer's own check, in both
+// forms of parking.
 TEST(injector_model, a_push_and_a_park_do_not_miss_each_other) {
   struct pair {
     workshop w;

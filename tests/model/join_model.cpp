@@ -1,5 +1,5 @@
-// P7: a task's end against its handle: registering, leaving, dropping; by a blocking thread and by another task. The result
-// is destroyed once, the joiner is woken, and nothing is touched after the last reference has gone.
+// P7: a task's end against its handle: registering, leaving, dropping; by a blocking thread and by another
+// task. The result is destroyed once, the joiner is woken, and no access follows the last reference.
 #include <chrono>
 #include <optional>
 
@@ -118,7 +118,7 @@ TEST(join_model, a_thread_waits_for_an_exception) {
   });
 }
 
-/// Waits with a limit, up to `times`, then does `then` with the handle. The clock may jump to the limit at any time.
+/// Waits with a limit, up to `times`, then does `then` with the handle. The clock may jump to the limit.
 template <class Then>
 auto waiting_with_limits(int times, Then then) {
   return [times, then](execution& e) {
@@ -257,7 +257,7 @@ TEST(join_model, a_spawned_child_is_run_by_its_parent_or_by_a_thief) {
   });
 }
 
-/// A blocking join on a worker runs the child there, or waits for whoever does.
+/// A blocking join on a worker runs the child there, or waits for the thread that runs it.
 task<> spawn_and_block(world& w) {
   const guard here(&w.guards);
   auto child = w.s.spawn(give(w, 9));
@@ -396,8 +396,8 @@ TEST(join_model, one_cancel_frees_two_tasks_that_join_each_other) {
 
 // --- the last reference
 
-/// The handle is dropped and the scheduler given up: the waker is the last that holds the task, the task the last that
-/// holds the scheduler, and others run the task to its end while the waker is still inside of the scheduler.
+/// The handle is dropped and the scheduler given up: the waker is the last owner of the task, the task the
+/// last owner of the scheduler. Others run the task to its end while the waker is inside the scheduler.
 TEST(join_model, a_consuming_wake_holds_task_and_scheduler_until_it_is_out) {
   expect_holds_everywhere(
       "join_last_wake",

@@ -1,4 +1,4 @@
-// A channel whose halves go beside sends: what channel_model, channel_growth_model and chain_model have in common.
+// For channel models: the halves of a channel are dropped beside sends.
 #pragma once
 
 #include "model/waiting.hpp"
@@ -23,7 +23,8 @@ class counted {
   base::atomic<int>* alive_;
 };
 
-/// The halves go in any order, beside `each` sends of two senders and a receive. `make`: the channel; `first`: so many items are in it already.
+/// The halves go in any order, beside `each` sends of two senders and a receive. `first` items are in it at
+/// first.
 template <class Make>
 auto halves_go_in_any_order(Make make, int first, int each) {
   return [make, first, each](testing::execution& e) {
@@ -47,7 +48,7 @@ auto halves_go_in_any_order(Make make, int first, int each) {
   };
 }
 
-/// However two sends and the last receiver's end meet: an item that nobody can take is destroyed, though its sender stays. `make`: the channel.
+/// The last receiver ends beside two sends: an item without a receiver is destroyed, though its sender stays.
 template <class Make>
 auto no_item_outlives_the_last_receiver(Make make) {
   struct meeting {

@@ -1,4 +1,4 @@
-// The latch: what was done before each count is seen by all who pass, and the last count reaches all who wait.
+// The latch: all that pass see what was done before each count, and the last count reaches all waiters.
 #include "model/waiting.hpp"
 
 #include <rota/sync/latch.hpp>
@@ -100,7 +100,7 @@ TEST(latch_model, who_is_cancelled_leaves_the_others_alone) {
   });
 }
 
-// Both leave while the last count is on its way, and a third waits for it, or comes by.
+// Both leave while the last count is on its way; a third waits for it, or passes without a wait.
 TEST(latch_model, a_count_that_finds_nobody_is_a_count) {
   expect_holds_everywhere("latch_nobody", [](execution& e) {
     auto& x = e.make<with_a_line>();
@@ -135,7 +135,7 @@ TEST(latch_model, who_passes_destroys_it) {
       3);
 }
 
-// More wait than one section wakes. The last to leave destroys it, and who counts down may have given the list's lock away just then.
+// More waiters than one section wakes. The last to leave destroys it, perhaps while the lock is released.
 TEST(latch_model, who_leaves_last_destroys_it_though_many_are_woken) {
   struct scene : shared {
     scene() : shared(1) {

@@ -29,7 +29,7 @@ struct drawer {
     check(i->content.get() == 1 + static_cast<int>(i - items.data()), "what was put is seen whole");
     check(++i->taken == 1, "an item is handed out once");
   }
-  /// As the worker does: the displaced one goes elsewhere, which here counts as taken.
+  /// Like the worker: a displaced task goes elsewhere, which here counts as taken.
   void put(int i) {
     item& it = items[static_cast<std::size_t>(i)];
     it.content.set(1 + i);
@@ -84,7 +84,7 @@ TEST(lifo_model, a_joiner_takes_this_very_task_or_none) {
   expect_holds_everywhere("lifo_take_if", body, 3);
 }
 
-// Until it ripens, only the owner takes; and the mark is no possession.
+// Until it ripens, only the owner takes it; and the mark is no ownership.
 TEST(lifo_model, an_unripe_task_is_the_owners) {
   const auto body = [](execution& e) {
     auto& d = e.make<drawer>();
@@ -100,7 +100,7 @@ TEST(lifo_model, an_unripe_task_is_the_owners) {
   expect_holds_everywhere("lifo_unripe", body, 4);
 }
 
-// The owner blocks behind its task: mark, look, and a parker's announcement and re-scan. One of the two sees the other.
+// The owner blocks behind its task. Mark and check against announce and re-scan: one sees the other.
 TEST(lifo_model, a_ripe_task_and_a_parker_do_not_miss_each_other) {
   struct pair {
     drawer d;
@@ -129,7 +129,7 @@ TEST(lifo_model, a_ripe_task_and_a_parker_do_not_miss_each_other) {
   expect_holds_everywhere("lifo_park", body, 4);
 }
 
-// A slot that was ripe once, emptied and filled again: the old mark loses nothing, and the next one counts.
+// A slot that was ripe, emptied and filled again: the old mark loses nothing, and the next one counts.
 TEST(lifo_model, a_second_ripening) {
   const auto body = [](execution& e) {
     auto& d = e.make<drawer>();

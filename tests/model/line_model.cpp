@@ -1,4 +1,4 @@
-// P11, the line of who waits: who was called in vain has its place again, beside others who come back, give up, and are called: in the channels that have such a line.
+// P11, the line of waiters: one woken in vain keeps its place, beside returns, cancellations and wakes.
 #include "model/waiting.hpp"
 
 #include <rota/channel/bounded.hpp>
@@ -30,13 +30,13 @@ struct scene {
     }
     base::this_thread_locals().worker = nullptr;
   }
-  /// Calls whoever is first, takes what that was called for, and leaves the mark of one that waits: so the next is called, too.
+  /// Wakes the first in line, takes its item, and leaves the mark of a waiter: so the next one is woken, too.
   void call_in_vain() {
     static_cast<void>(halves.sender.try_send(1));
     static_cast<void>(halves.receiver.try_recv());
     static_cast<void>(halves.receiver.blocking_recv_for(std::chrono::nanoseconds(0)));
   }
-  /// Whoever has got nothing so far is in line in the order in which they came.
+  /// Waiters without an item are in line in the order in which they came.
   void check_order() {
     if (got[0].get() + got[1].get() + got[2].get() != 0) return;
     for (int i = 0; i < 3; ++i) {
@@ -60,7 +60,7 @@ struct scene {
   canceller of_second{second.header()};
 };
 
-/// Two are called before either comes back, by two workers: in this order or in that.
+/// Two are woken before either comes back, by two workers, in either order.
 template <class Make>
 void expect_order(std::string_view name, Make make) {
   expect_holds_everywhere(name, [make](execution& e) {
@@ -86,7 +86,7 @@ TEST(line_model, who_comes_back_has_its_place_again) {
   expect_order("line_bounded", [] { return bounded<int>(4); });
 }
 
-/// The second gives up when it has been put back, or before, or is just called.
+/// The second gives up after it was put back, or before, or just as it is woken.
 template <class Make>
 void expect_no_trace(std::string_view name, Make make) {
   expect_holds_everywhere(name, [make](execution& e) {

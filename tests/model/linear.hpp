@@ -1,11 +1,11 @@
-// Linearizability: of some operations on one object, done by several threads at once, there is an order that explains what each gave, and
-// in which an operation that had ended before another one began comes before it.
+// Linearizability: for operations of several threads on one object there is an order that explains each
+// result. An operation that had ended before another one began comes before it.
 //
-// The check is the search of Wing and Gong (Testing and Verifying Concurrent Objects, 1993): whichever operation may be the next is tried
-// on a copy of the object's state, which is a plain single-threaded one; what was tried once is not tried again (Lowe, 2017).
+// The check is the search of Wing and Gong (Testing and Verifying Concurrent Objects, 1993): each possible
+// next operation is tried on a copy of a single-threaded state. No state is tried twice (Lowe, 2017).
 //
-// A limit: this is about what sequential consistency shows. The order of time between two threads that do not synchronise is no order of
-// the C++ memory model, so these histories are explored with loads that see the last store.
+// Limit: this covers what sequential consistency shows. The order in time of two unsynchronised threads is no
+// order of the C++ memory model, so these histories are explored with loads that see the last store.
 #pragma once
 
 #include "model/exploring.hpp"
@@ -22,20 +22,20 @@ namespace rota::model {
 struct operation {
   unsigned what = 0;        // the scene's number for it
   std::uint64_t given = 0;  // its argument
-  std::uint64_t got = 0;    // what it gave
+  std::uint64_t got = 0;    // its result
   unsigned begun = 0;       // turns of one clock
   unsigned ended = 0;
   bool is_beside_another = false;  // one was under way at the same time
   unsigned beside = 0;             // a bit for the `what` of each of these
 };
 
-/// `State`: copyable, with operator<=> and bool admits(const operation&), which does it, or says that it cannot have gone so.
+/// `State`: copyable, with operator<=>. bool admits(const operation&) does it, or returns false.
 template <class State>
 class history {
  public:
   static constexpr std::size_t most = 12;
 
-  /// `f` does it, and gives what it gave, as a number.
+  /// `f` performs it, and returns its result as a number.
   template <class F>
   void add(unsigned what, std::uint64_t given, F f) {
     operation& mine = all_.at(count_++);
@@ -69,7 +69,7 @@ class history {
   }
 
  private:
-  /// `done`: a set of operations, which have led to `now`.
+  /// `done`: a set of operations that have led to `now`.
   bool goes_on(unsigned done, const State& now) {
     if (done == (1U << count_) - 1) return true;
     if (!tried_.emplace(done, now).second) return false;
@@ -80,7 +80,7 @@ class history {
     }
     return false;
   }
-  /// None that is left had ended before it began.
+  /// No remaining operation had ended before it began.
   [[nodiscard]] bool may_be_next(unsigned done, std::size_t which) const {
     for (std::size_t i = 0; i < count_; ++i) {
       if ((done >> i & 1U) == 0 && all_[i].ended < all_[which].begun) return false;
@@ -94,8 +94,9 @@ class history {
   std::set<std::pair<unsigned, State>> tried_;
 };
 
-/// Three threads, each with up to four operations. `Scene`: its state, before(), names, the `kinds` of operations to draw from, and
-/// void does(history&, unsigned kind, unsigned thread), where a thread has something of its own. Half of the histories by uniform walks, half by priorities. ROTA_MODEL_HISTORIES: how many, instead of a million.
+/// Three threads, each with up to four operations. `Scene`: its state, before(), names, the `kinds` to draw
+/// from, and void does(history&, unsigned kind, unsigned thread). Half of the histories are uniform walks,
+/// half by priorities. ROTA_MODEL_HISTORIES: how many, instead of a million.
 template <class Scene, class... Arguments>
 void expect_linear(std::string_view name, Arguments... arguments) {
   const auto body = [=](testing::execution& e) {

@@ -1,8 +1,8 @@
-// F3: channels, the semaphore and the cell behave as plain ones would, of which each operation is one step. (Those of which each
-// receiver hears of everything: linear_news_model.cpp.)
+// F3: channels, the semaphore and the cell behave like plain ones with operations of one step. (Those that
+// tell each receiver everything: linear_news_model.cpp.)
 //
-// A limit of theirs that users are told of is part of what is admitted here: a semaphore may refuse while another operation is under way
-// beside it, since a permit is promised to who waits. A channel's tries may not. A wait that ends late may, beside another.
+// Documented limits are admitted here. A semaphore may refuse beside another operation, since a permit is
+// promised to a waiter; a channel's tries may not. A late wait may, beside another operation.
 #include "model/linear.hpp"
 
 #include <rota/channel/bounded.hpp>
@@ -26,10 +26,10 @@ using model::operation;
 
 constexpr auto moment = std::chrono::milliseconds(1);
 
-// ---- channels -------------------------------------------------------------------------------------------------------
+// ---- channels ---------------------------------------------------------------------------------------------
 
 enum channel_does : unsigned { try_send, send_for, try_recv, recv_for, close, channel_kinds };
-/// What an operation gave, if no item.
+/// The result of an operation without an item.
 enum answer : std::uint64_t { yes = 1000, no, late, over, busy };
 
 struct queue_state {
@@ -136,7 +136,7 @@ class channel_scene {
 
   Halves halves_;
   state before_;
-  std::uint64_t last_item_ = 0;  // of the scene, whose threads take turns
+  std::uint64_t last_item_ = 0;  // of the scene, with threads that take turns
 };
 
 class bounded_scene : public channel_scene<decltype(channel::bounded<std::uint64_t>(1))> {
@@ -191,7 +191,7 @@ TEST(linear_model, bounded_channel_that_drops_the_oldest) {
 }
 TEST(linear_model, unbounded_channel) { expect_linear<unbounded_scene>("linear_unbounded"); }
 
-// ---- oneshots -------------------------------------------------------------------------------------------------------
+// ---- oneshots ---------------------------------------------------------------------------------------------
 
 enum oneshot_does : unsigned { send_once, go, is_closed, try_take, take_for, end, oneshot_kinds };
 
@@ -244,7 +244,7 @@ class ring_of_oneshots {
   }
 
   [[nodiscard]] static state before() { return {}; }
-  /// Who has nothing to send any more receives.
+  /// A thread without an item left to send receives.
   void does(history<state>& seen, unsigned kind, unsigned thread) {
     auto& sender = senders_.at(thread);
     if (kind <= is_closed && sender.has_value()) return sends(seen, kind, thread * ring_state::stride);
@@ -297,7 +297,7 @@ class ring_of_oneshots {
 
 TEST(linear_model, oneshot) { expect_linear<ring_of_oneshots>("linear_oneshot"); }
 
-// ---- the semaphore --------------------------------------------------------------------------------------------------
+// ---- the semaphore ----------------------------------------------------------------------------------------
 
 enum semaphore_does : unsigned { try_acquire, acquire_for, release, close_it };
 
@@ -361,7 +361,7 @@ class semaphore_scene {
 
 TEST(linear_model, semaphore) { expect_linear<semaphore_scene>("linear_semaphore"); }
 
-// ---- the cell -------------------------------------------------------------------------------------------------------
+// ---- the cell ---------------------------------------------------------------------------------------------
 
 enum cell_does : unsigned { get, set, make, fail_to_make, wait_for };
 
@@ -375,7 +375,7 @@ struct cell_state {
       case wait_for: return o.got == late ? value == 0 || o.is_beside_another : value != 0 && o.got == value;
       case set:
         if (o.got == no) return value != 0;
-        // Another one makes the value, and may yet fail.
+        // Another thread makes the value, and may yet fail.
         if (o.got == busy) return o.is_beside_another;
         break;
       case fail_to_make:

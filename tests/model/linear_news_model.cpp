@@ -1,5 +1,5 @@
-// F3: a watch and a broadcast behave as plain ones would, of which each operation is one step: see linear.hpp. Each thread has a
-// receiver of its own. Nothing is admitted but that a wait with a limit may give up beside a send.
+// F3: a watch and a broadcast behave like plain ones with operations of one step: see linear.hpp. Each thread
+// has a receiver of its own. The only exception: a wait with a limit may give up beside a send.
 #include "model/linear.hpp"
 
 #include <rota/channel/broadcast.hpp>
@@ -19,7 +19,7 @@ using model::operation;
 
 constexpr auto moment = std::chrono::milliseconds(1);
 
-/// What an operation gave, if no value.
+/// The result of an operation without a value.
 enum answer : std::uint64_t { yes = 1000, no, late, over, lagged = 2000 };
 
 /// A value that lies in a node; a plain number lies in words.
@@ -37,7 +37,7 @@ class in_node {
 };
 static_assert(!channel::detail::lies_in_words<in_node> && channel::detail::lies_in_words<std::uint64_t>);
 
-// ---- a watch --------------------------------------------------------------------------------------------------------
+// ---- a watch ----------------------------------------------------------------------------------------------
 
 enum watch_does : unsigned {
   send,
@@ -52,7 +52,7 @@ enum watch_does : unsigned {
 };
 
 struct watch_state {
-  static constexpr std::uint64_t more = 20;  // what a modification adds
+  static constexpr std::uint64_t more = 20;  // added by a modification
 
   std::uint64_t value = 0;
   std::uint64_t count = 0;
@@ -130,7 +130,7 @@ class watch_scene {
   }
 
  private:
-  /// What was there before.
+  /// Returns the value from before.
   std::uint64_t modifies() {
     std::uint64_t old = 0;
     const auto how = made_.sender.send_modify([&old](T& value) {
@@ -148,13 +148,13 @@ class watch_scene {
 
   decltype(channel::watch<T>(T(0))) made_;
   std::vector<channel::watch_receiver<T>> receivers_;
-  std::uint64_t last_ = 0;  // of the scene, whose threads take turns
+  std::uint64_t last_ = 0;  // of the scene, with threads that take turns
 };
 
 TEST(linear_news_model, watch_of_words) { expect_linear<watch_scene<std::uint64_t>>("linear_watch_words"); }
 TEST(linear_news_model, watch_of_nodes) { expect_linear<watch_scene<in_node>>("linear_watch_nodes"); }
 
-// ---- a broadcast ----------------------------------------------------------------------------------------------------
+// ---- a broadcast ------------------------------------------------------------------------------------------
 
 enum broadcast_does : unsigned { tell, try_recv, recv_for, come, leave, end };
 
@@ -163,7 +163,7 @@ struct broadcast_state {
 
   std::uint64_t capacity = 0;
   std::vector<std::uint64_t> sent;
-  std::array<std::uint64_t, 3> next{};  // of each thread's receiver; nobody: it has none
+  std::array<std::uint64_t, 3> next{};  // of each thread's receiver; the largest number: it has none
   bool is_closed = false;
   friend auto operator<=>(const broadcast_state&, const broadcast_state&) = default;
 

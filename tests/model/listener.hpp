@@ -1,4 +1,4 @@
-// Who is woken, in models of what wakes.
+// A waker's target, for models of code that wakes.
 #pragma once
 
 #include <rota/detail/base.hpp>
@@ -9,7 +9,7 @@ namespace rota::model {
 
 using testing::check;
 
-/// Counts what becomes of its wakers. What arm() saw written is plain, so the wake must come after it.
+/// Counts the ends of its wakers. The write before arm() is plain, so the wake must come after it.
 struct listener {
   base::cell<int> written;
   base::atomic<unsigned> woken{0};

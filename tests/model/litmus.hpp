@@ -1,4 +1,4 @@
-// Small programs of loads and stores, what the checker finds that they can do, and what a textbook machine says.
+// Small programs of loads and stores: the outcomes that the checker finds, and those of a textbook machine.
 #pragma once
 
 #include <rota/testing/explore.hpp>
@@ -19,10 +19,10 @@ using base::order;
 
 constexpr order rlx =
     order::relaxed;  // relaxed. The programs say why they are that weak, or that they are wrong.
-constexpr order acq = order::acquire;   // acquire. As above.
-constexpr order rel = order::release;   // release. As above.
-constexpr order both = order::acq_rel;  // acq_rel. As above.
-constexpr order sc = order::seq_cst;    // seq_cst. As above.
+constexpr order acq = order::acquire;   // acquire. As rlx.
+constexpr order rel = order::release;   // release. As rlx.
+constexpr order both = order::acq_rel;  // acq_rel. As rlx.
+constexpr order sc = order::seq_cst;    // seq_cst. As rlx.
 
 enum class action : unsigned char { store, load, exchange, add, barrier };
 
@@ -49,7 +49,7 @@ constexpr op barrier() { return {action::barrier, x, 0, rlx}; }
 using thread_code = std::vector<op>;
 using program = std::vector<thread_code>;
 
-/// What the threads have read, in order, thread by thread; and, if asked for, a slash and what the words hold at the end.
+/// What the threads have read, thread by thread; with `shown`, a slash and the words' values at the end.
 using outcomes = std::set<std::string>;
 
 enum class ending : unsigned char { hidden, shown };
@@ -112,7 +112,7 @@ inline finding explored(
   return found;
 }
 
-// --- what a textbook machine does: each arrival of a store is a step of its own, and every order of steps is tried
+// --- a textbook machine: each arrival of a store is a step, and every order of steps is tried
 
 class textbook {
  public:

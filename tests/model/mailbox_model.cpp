@@ -1,5 +1,5 @@
-// P6, the whole: mailboxes and the real executor with its threads, which sleep without a deadline. What was sent is served or
-// destroyed, once; handlers run one at a time, and each sees what the one before did; closed mailboxes end.
+// P6, the whole: mailboxes and the real executor with its threads, which sleep without a deadline. Each
+// message is served or destroyed, once. Handlers run one at a time, in sequence. Closed mailboxes end.
 #include <rota/testing/explore.hpp>
 #include "model/exploring.hpp"
 
@@ -36,7 +36,7 @@ void expect_whole(std::string_view name, const Body& body, std::uint64_t runs = 
   expect_holds(at_random(random, runs), body);
 }
 
-/// What a handler does: a race if two do it at a time, or one does not see the one before.
+/// The part of a handler: a race if two run at a time, or if one does not see the one before.
 struct account {
   base::cell<int> served;
   void serve() { served.set(served.get() + 1); }
@@ -155,7 +155,7 @@ TEST(mailbox_model, one_that_goes_while_it_is_sent_to) {
   expect_whole("mailbox_gone", body);
 }
 
-// Each handler waits for the other's start: so two consumers have to be awake.
+// Each handler waits for the start of the other one: so two consumers must be awake.
 auto two_that_meet(bool in_one_list) {
   return [=](execution& e) {
     e.thread("owner", [=] {
@@ -188,7 +188,7 @@ TEST(mailbox_model, what_is_left_behind_gets_a_consumer) {
   expect_whole("mailbox_one_list", two_that_meet(true));
 }
 
-// The same, sent from a handler: into the list of the consumer that is about to be held up.
+// The same, sent from a handler: into the list of the consumer that is about to block.
 TEST(mailbox_model, what_a_handler_sends_gets_a_consumer) {
   const auto body = [](execution& e) {
     e.thread("owner", [] {
@@ -404,7 +404,7 @@ TEST(mailbox_model, one_that_goes_beside_a_sender) {
   expect_holds(stale, body);
 }
 
-// Destroyed in the moment in which its round gives way: nobody would take what it publishes then.
+// Destroyed while its round yields: no consumer would take what it publishes then.
 TEST(mailbox_model, one_that_goes_while_it_gives_way) {
   const auto body = [](execution& e) {
     auto& started = e.make<signal>();
@@ -437,7 +437,7 @@ TEST(mailbox_model, one_that_goes_while_it_gives_way) {
   expect_holds(stale, body);
 }
 
-// Its handler runs, and a message is on its way: it goes without waiting for that.
+// Its handler runs, and a message is on its way: the mailbox is destroyed without waiting for that.
 TEST(mailbox_model, one_that_goes_while_a_message_is_on_its_way) {
   const auto body = [](execution& e) {
     auto& started = e.make<signal>();
@@ -501,7 +501,7 @@ TEST(mailbox_model, an_executor_that_goes_beside_a_sender) {
   expect_whole("mailbox_executor_gone", body);
 }
 
-// The sender has scheduled its mailbox, and pushes it after the last consumer has gone: the sweep sees the push, or the sender sweeps.
+// A sender schedules its mailbox, and pushes after the last consumer has gone: a sweep sees the push.
 TEST(mailbox_model, an_executor_that_goes_while_a_sender_publishes) {
   const auto body = [](execution& e) {
     auto& begun = e.make<signal>();
@@ -532,7 +532,7 @@ TEST(mailbox_model, an_executor_that_goes_while_a_sender_publishes) {
   expect_holds(stale, body);
 }
 
-// What the one settles must not look to the other as if nothing waited.
+// What one drain settles must not make the mailbox seem empty to the other one.
 TEST(mailbox_model, two_drains_of_one_that_is_paused) {
   const auto body = [](execution& e) {
     house<int>::inhabit(
@@ -646,7 +646,7 @@ TEST(mailbox_model, a_look_at_the_error_sees_what_the_handler_did) {
   expect_holds(model::exhaustive("mailbox_error", 1), body);
 }
 
-// It asks the second mailbox first, before it knows of anything that the first one's handler has done but that it was called.
+// The drain asks the second mailbox first. Of the first one's handler it knows only that it was called.
 TEST(mailbox_model, a_drain_sees_what_a_handler_has_sent) {
   const auto body = [](execution& e) {
     e.thread("owner", [] {

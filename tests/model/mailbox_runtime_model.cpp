@@ -1,4 +1,4 @@
-// P6 on a runtime: consumers that are tasks, their sleep; handlers that wait, beside who destroys their mailbox; the shutdown.
+// P6 on a runtime: consumer tasks and their sleep; handlers that wait while their mailbox ends; the shutdown.
 #include "base/thread.hpp"
 #include "model/whole.hpp"
 
@@ -95,7 +95,7 @@ TEST(mailbox_runtime_model, two_consumers_are_awake_for_two) {
   expect_holds(uniform("mailbox_runtime_two_uniform"), body);
 }
 
-// A handler waits, is about to, or has ended: who destroys its mailbox returns when its frame is gone.
+// A handler waits, is about to, or has ended: destroying its mailbox returns when its frame is gone.
 TEST(mailbox_runtime_model, a_mailbox_goes_while_its_handler_waits) {
   const auto body = [](execution& e) {
     e.thread("root", [] {
@@ -119,7 +119,7 @@ TEST(mailbox_runtime_model, a_mailbox_goes_while_its_handler_waits) {
   expect_holds(uniform("mailbox_runtime_cut_uniform"), body);
 }
 
-// Nothing but its cancellation ends such a handler.
+// Only its cancellation ends such a handler.
 TEST(mailbox_runtime_model, a_handler_that_waits_for_ever_is_cancelled) {
   const auto body = [](execution& e) {
     e.thread("root", [] {
@@ -136,7 +136,7 @@ TEST(mailbox_runtime_model, a_handler_that_waits_for_ever_is_cancelled) {
   expect_holds(uniform("mailbox_runtime_cancel_uniform"), body);
 }
 
-// Beside a sender: what it has sent is destroyed, and it hears that the mailbox is closed. Nobody waits for ever.
+// Beside a sender: its message is destroyed, it hears that the mailbox is closed, and no wait is endless.
 TEST(mailbox_runtime_model, a_runtime_shuts_down) {
   const auto body = [](execution& e) {
     e.thread("root", [] {
@@ -164,7 +164,7 @@ TEST(mailbox_runtime_model, a_runtime_shuts_down) {
   expect_holds(uniform("mailbox_runtime_shutdown_uniform"), body);
 }
 
-// Beside a sender who is late, and finds nobody who would come by.
+// Beside a late sender, which finds no consumer that would come.
 TEST(mailbox_runtime_model, an_executor_goes_beside_a_sender) {
   const auto body = [](execution& e) {
     e.thread("root", [] {
@@ -190,7 +190,7 @@ TEST(mailbox_runtime_model, an_executor_goes_beside_a_sender) {
   expect_holds(uniform("mailbox_runtime_late_uniform"), body);
 }
 
-// Both end all mailboxes; who finds them all told sweeps, and must serve none.
+// Both end all mailboxes. The thread that finds all of them ended sweeps, and must serve none.
 TEST(mailbox_runtime_model, an_executor_goes_beside_a_shutdown) {
   const auto body = [](execution& e) {
     e.thread("root", [] {
@@ -215,7 +215,7 @@ TEST(mailbox_runtime_model, an_executor_goes_beside_a_shutdown) {
   expect_holds(uniform("mailbox_runtime_both_uniform"), body);
 }
 
-// It goes on to its end, whoever has its task's handle.
+// The handler runs to its end, whatever owns its task's handle.
 TEST(mailbox_runtime_model, a_handler_destroys_its_own_mailbox) {
   const auto body = [](execution& e) {
     e.thread("root", [] {

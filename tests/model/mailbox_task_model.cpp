@@ -1,4 +1,4 @@
-// P6, tasks that wait for a mailbox: for room, beside a cancellation and a thread that waits behind them; for emptiness and the end.
+// P6, tasks that wait for a mailbox: for space, beside a cancellation and a thread behind them; for its end.
 #include "model/whole.hpp"
 
 #include <rota/gate/mailbox.hpp>
@@ -41,7 +41,7 @@ task<int> send_from_two_tasks(mailbox<int>& box) {
   co_return sent;
 }
 
-// The room that the first was woken for, and does not take, is the second's.
+// The first waiter is woken for a place and does not take it: the second gets it.
 TEST(mailbox_task_model, a_task_that_waits_for_room_is_cancelled) {
   const auto body = [](execution& e) {
     e.thread("root", [] {
@@ -57,7 +57,7 @@ TEST(mailbox_task_model, a_task_that_waits_for_room_is_cancelled) {
     });
   };
   expect_holds(whole("mailbox_task_room"), body);
-  // Room that is made between the refusal and the wait.
+  // A place becomes free between the refusal and the wait.
   testing::options uniform = model::at_random("mailbox_task_room_uniform", 5'000);
   uniform.steps = 100'000;
   expect_holds(uniform, body);

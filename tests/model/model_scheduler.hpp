@@ -1,4 +1,4 @@
-// Real tasks on a small scheduler for models: workers that share one locked queue and sleep on a counter of pushes.
+// Real tasks on a small scheduler: workers share one locked queue and sleep on a counter of pushes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ namespace rota::model {
 using testing::check;
 using testing::execution;
 
-/// Its core is freed by the last task: whoever touches it later touches freed memory.
+/// The last task frees its core: a later access is a use after free.
 class model_scheduler {
   struct core_type : core::scheduler {
     core_type() : scheduler{&table, &passed_here} {}
@@ -67,7 +67,7 @@ class model_scheduler {
     return core::launch(*work.release(), *core_, core::result_vtable_of<T>, {});
   }
 
-  /// Runs whatever becomes runnable, for ever: for daemons. `mine`: where its tasks may fork; `other`: where it steals.
+  /// Runs runnable tasks for ever: for daemons. `mine`: where its tasks may fork; `other`: where it steals.
   void work(core::fork_context* mine = nullptr, core::fork_context* other = nullptr) {
     base::this_thread_locals().worker = core_;
     base::this_thread_locals().forks = mine;
@@ -92,13 +92,13 @@ class model_scheduler {
   /// Before the first task. Time stands still at `now`, until let_time_pass().
   void have_timers(base::time_point now) {
     core_->timers.emplace(now);
-    // relaxed. Nobody else is here.
+    // relaxed: no other thread is here.
     core_->time.store(now.time_since_epoch().count(), base::order::relaxed);
   }
-  /// By one thread: it is `now`, and timers fire, one after the other, until `is_over` says so.
+  /// By one thread: it is `now`, and timers fire, one after the other, until `is_over` returns true.
   template <class Over>
   void let_time_pass(base::time_point now, Over is_over) {
-    // release. Whoever sees the new time comes after what was done before.
+    // release: a thread that sees the new time comes after what was done before.
     core_->time.store(now.time_since_epoch().count(), base::order::release);
     while (!is_over()) {
       static_cast<void>(core_->timers->poll(now, 1));
@@ -108,7 +108,7 @@ class model_scheduler {
 
   [[nodiscard]] static bool is_worker() noexcept { return base::this_thread_locals().worker != nullptr; }
 
-  // Plain: a model has one thread of the machine, and nobody decides by these.
+  // Plain: a model has one thread of the machine, and no decision depends on these.
   bool claims = true;
   int admitted = 0;
   int ended = 0;
@@ -161,7 +161,7 @@ class model_scheduler {
   }
 
   static void forget(core_type& c) noexcept {
-    // acq_rel. release: my last use happens before the end. acquire: and everybody else's.
+    // acq_rel: release: my last use happens before the end; acquire: and that of all others.
     if (c.owners.fetch_sub(1, base::order::acq_rel) != 1) return;
     c.~core_type();
     base::free_frame(&c, sizeof(core_type));
@@ -238,7 +238,7 @@ class model_event {
     }
     waiting.wake();
   }
-  /// A second source of wakes: whoever waits is woken, soon or late, without the event.
+  /// Returns a second source of wakes: it wakes the waiter, soon or late, without the event.
   [[nodiscard]] waker steal() {
     const base::lock_guard lock(mutex_);
     base::note_read(&waiting_);
@@ -268,7 +268,7 @@ class model_event {
       const base::lock_guard lock(of_->mutex_);
       if (of_->fired_.get()) return true;
       base::note_write(&of_->waiting_);
-      // What stood there of another task goes with mine, after the lock.
+      // A waker of another task that was there is dropped with mine, after the lock.
       std::swap(of_->waiting_, mine);
       return false;
     }

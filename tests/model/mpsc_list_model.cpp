@@ -1,5 +1,5 @@
-// P6, the queue of a mailbox: producers append, one consumer takes. Items come once, in their producer's order, and a link that was
-// given back is touched by nobody.
+// P6, the queue of a mailbox: producers append, one consumer takes. Items come once, in their producer's
+// order, and a returned link is not touched again.
 #include <rota/testing/explore.hpp>
 #include "model/exploring.hpp"
 
@@ -48,7 +48,7 @@ struct post {
   void append_two(std::size_t producer, int number) {
     item& first = of(producer, number);
     item& second = of(producer, number + 1);
-    // relaxed. Nobody has seen it.
+    // relaxed: no thread has seen it.
     first.next.store(&second, base::order::relaxed);
     appender.append(first, second);
   }

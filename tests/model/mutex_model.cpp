@@ -1,4 +1,4 @@
-// P10, the mutex: those who wait, who come by, who give up, and who destroy it. It is never held by two, and nobody is forgotten.
+// P10, the mutex: waiters, barging threads, cancellations, destruction. Never two owners, no lost wakeup.
 #include "model/waiting.hpp"
 
 #include <rota/sync/mutex.hpp>
@@ -54,7 +54,7 @@ TEST(mutex_model, threads_exclude_each_other) {
   expect_holds(at_random("mutex_threads random"), body);
 }
 
-// In the model who has lost once is starving: the second unlock grants.
+// In the model a waiter that has lost once is starving: the second unlock grants.
 TEST(mutex_model, who_comes_by_takes_it_from_who_was_called) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>();
@@ -71,7 +71,7 @@ TEST(mutex_model, who_comes_by_takes_it_from_who_was_called) {
   expect_holds(at_random("mutex_barging random"), body);
 }
 
-/// One has it, and one waits already. A third is called after that one, or comes by.
+/// One owner, and one waiter. A third comes behind that one, or barges.
 struct with_a_line : shared {
   std::optional<mutex::guard> held = m->try_lock();
   watched<void> first{s, waits(*this)};

@@ -1,4 +1,4 @@
-// The notify: each call lets one pass or is stored, also beside those who begin to wait, give up, come by, and destroy it.
+// The notify: each call lets one pass or is stored, beside waits that begin or end, and destruction.
 #include "model/waiting.hpp"
 
 #include <rota/sync/notify.hpp>
@@ -42,13 +42,13 @@ TEST(notify_model, a_call_is_not_lost_beside_a_wait_that_begins) {
       3);
 }
 
-// The second call finds the permit there: what was done before it must be seen, too.
+// The second call finds the permit there: what was done before that call must be seen, too.
 TEST(notify_model, a_call_that_is_stored_already_brings_along_what_was_done_before) {
   expect_both_are_brought_along<notify>(
       "notify_stored", begins::when_both_are_over, [](notify& of) { of.notify_one(); });
 }
 
-// It has seen the first permit, another takes that, and what it takes then is the second: what was done before that one is seen.
+// It sees the first permit, another takes that, it takes the second: it sees what was done before that.
 TEST(notify_model, what_is_taken_is_not_what_was_seen) {
   expect_holds_everywhere(
       "notify_again",
@@ -63,12 +63,12 @@ TEST(notify_model, what_is_taken_is_not_what_was_seen) {
           x.n->notify_one();
         });
         e.thread("taker", [&x, &first_is_gone] {
-          // relaxed. As above.
+          // relaxed. The model's own: only the permit orders anything.
           if (x.n->try_wait()) first_is_gone.store(1, base::order::relaxed);
         });
         e.thread("waiter", [&x, &first_is_gone] {
           if (!x.n->blocking_wait_for(std::chrono::milliseconds(1))) return;
-          // relaxed. As above.
+          // relaxed. The model's own: only the permit orders anything.
           if (first_is_gone.load(base::order::relaxed) != 0) check(x.left.get() == 1, "it is the second");
         });
       },
@@ -121,7 +121,7 @@ TEST(notify_model, who_is_cancelled_passes_the_call_on) {
   });
 }
 
-// Both leave while the call is on its way: nobody is there any more.
+// Both waiters leave while the call is on its way: none is left.
 TEST(notify_model, a_call_that_finds_nobody_is_stored) {
   expect_holds_everywhere("notify_nobody", [](execution& e) {
     auto& x = e.make<with_a_line>();
@@ -142,7 +142,7 @@ TEST(notify_model, a_call_that_finds_nobody_is_stored) {
   });
 }
 
-// A third takes in passing what was stored by a call that found nobody.
+// A third thread takes, in passing, a call that was stored because no waiter was left.
 TEST(notify_model, a_stored_call_brings_along_what_was_done_before) {
   expect_holds_everywhere("notify_put_down", [](execution& e) {
     auto& x = e.make<with_a_line>();
@@ -174,7 +174,7 @@ TEST(notify_model, all_that_wait_pass_and_nothing_is_stored) {
   });
 }
 
-// One call of each kind, and the one that had got the permit is cancelled.
+// One call of each kind; the waiter that got the permit is cancelled.
 TEST(notify_model, one_and_all_at_once) {
   expect_holds_everywhere("notify_both", [](execution& e) {
     auto& x = e.make<with_a_line>();
@@ -189,7 +189,7 @@ TEST(notify_model, one_and_all_at_once) {
   });
 }
 
-// Who asks for the next call, then looks, and then waits loses none: also if another waits already.
+// A thread asks for the next call, then checks, then waits: no lost wakeup, also if another waits already.
 TEST(notify_model, a_look_between_the_asking_and_the_wait_loses_no_call) {
   struct scene : shared {
     base::atomic<int> flag{0};
@@ -210,7 +210,7 @@ TEST(notify_model, a_look_between_the_asking_and_the_wait_loses_no_call) {
         auto& x = e.make<scene>();
         add_workers(e, x.s, 1);
         e.thread("caller", [&x] {
-          // relaxed. As above.
+          // relaxed. The call brings it along.
           x.flag.store(1, base::order::relaxed);
           x.n->notify_all();
         });
@@ -220,7 +220,7 @@ TEST(notify_model, a_look_between_the_asking_and_the_wait_loses_no_call) {
       3);
 }
 
-// A call of all, seen by who has asked before and not yet waited, brings along what was done before: with a line, and without.
+// A call of all reaches a thread that has asked and not yet waited; it sees what was done before.
 TEST(notify_model, a_call_of_all_that_is_seen_brings_along_what_was_done_before) {
   struct scene : shared {
     watched<void> reader{s, reads(*this)};
@@ -246,7 +246,7 @@ TEST(notify_model, a_call_of_all_that_is_seen_brings_along_what_was_done_before)
   });
 }
 
-// Both clocks ring at once: what reaches it before it has given up is its own.
+// Both limits pass at once: a call that arrives before the waiter has given up counts for it.
 TEST(notify_model, a_thread_is_told_while_it_gives_up) {
   expect_holds_everywhere(
       "notify_late",
@@ -265,7 +265,7 @@ TEST(notify_model, a_thread_is_told_while_it_gives_up) {
       3);
 }
 
-// Who passes destroys it, while the caller may still be inside.
+// A passing thread destroys it, while the caller may still be inside.
 TEST(notify_model, who_passes_destroys_it) {
   expect_holds_everywhere(
       "notify_destroyed",

@@ -1,4 +1,4 @@
-// The once_cell: one makes the value, all see it, and a claim that is left goes to the next, also beside those who give up and destroy it.
+// The once_cell: one makes the value, all see it; an abandoned claim goes on; cancels and destruction.
 #include "model/waiting.hpp"
 
 #include <rota/sync/once_cell.hpp>
@@ -17,11 +17,11 @@ using model::watched;
 using testing::check;
 using testing::execution;
 
-/// A cell whose value the model sees.
+/// A cell with a value that the model watches.
 struct shared {
   on_heap<once_core> cell;
   base::cell<int> value;
-  base::cell<int> attempts;  // of who has the claim
+  base::cell<int> attempts;  // of the thread that has the claim
   model_scheduler s;
 
   void attempt() { attempts.set(attempts.get() + 1); }
@@ -36,7 +36,7 @@ struct shared {
     attempt();
   }
   void check_value() { check(value.get() == 1, "it is there"); }
-  /// In a thread. True: it had the claim.
+  /// In a thread. Returns true if it had the claim.
   bool gets(bool fails = false) {
     core::wait_node me;
     static_cast<void>(core::block(cell->claiming(), me));
@@ -93,7 +93,7 @@ TEST(once_cell_model, a_failure_leaves_it_to_the_next) {
   });
 }
 
-// It has seen that one has failed, and takes the claim after another that has failed meanwhile.
+// It has seen a failure, and takes the claim after another one that has failed meanwhile.
 TEST(once_cell_model, a_claim_follows_the_last_failure) {
   expect_holds_everywhere(
       "once_again",
@@ -109,7 +109,7 @@ TEST(once_cell_model, a_claim_follows_the_last_failure) {
       3);
 }
 
-// Nobody else would make it: it is empty again, with one that looks in the list. Then it is set.
+// No other thread would make it: the cell is empty again, with a waiter that only looks. Then it is set.
 TEST(once_cell_model, it_is_empty_again_and_who_looks_waits_on) {
   expect_holds_everywhere("once_empty", [](execution& e) {
     auto& x = e.make<shared>();
@@ -136,7 +136,7 @@ task<void> makes_it(shared& x) {
   }
 }
 
-/// The claim is out, and two tasks wait for it.
+/// A thread has the claim, and two tasks wait for it.
 struct with_a_line : shared {
   with_a_line() {
     check(cell->try_claim().has_value(), "it was empty");
@@ -161,7 +161,7 @@ TEST(once_cell_model, a_turn_of_who_is_cancelled_goes_to_the_next) {
   });
 }
 
-// All that would make it are cancelled: it is free.
+// All tasks that would make it are cancelled: it is free.
 TEST(once_cell_model, a_turn_that_nobody_takes_leaves_it_empty) {
   expect_holds_everywhere("once_nobody", [](execution& e) {
     auto& x = e.make<with_a_line>();
@@ -191,7 +191,7 @@ TEST(once_cell_model, all_that_wait_see_it_beside_one_that_is_cancelled) {
   });
 }
 
-// Who looks destroys it, while the other may still be inside of fill().
+// A thread that sees the value destroys the cell. The other may still be inside of fill().
 TEST(once_cell_model, who_sees_it_destroys_it) {
   expect_holds_everywhere(
       "once_destroyed",

@@ -1,4 +1,4 @@
-// P11, the channels for one item and without a limit: an item comes once, or is destroyed once, and nobody waits for nothing.
+// P11, the channels for one item and without a limit: an item comes or is destroyed once; no endless wait.
 #include "model/waiting.hpp"
 
 #include <rota/channel/oneshot.hpp>
@@ -105,7 +105,7 @@ TEST(oneshot_model, two_and_two_without_a_limit) {
       1);
 }
 
-// What was admitted before the close arrives.
+// A send that was admitted before the close arrives.
 TEST(oneshot_model, a_send_without_a_limit_beside_the_close) {
   struct scene {
     pair_of<unbounded_sender<int>, unbounded_receiver<int>> halves = unbounded<int>();

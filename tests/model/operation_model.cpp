@@ -1,5 +1,5 @@
-// P15: an operation that the kernel does for a task: started, completed, cancelled, dropped and given again, in a line for want of
-// room, its slot used again. The desk is the real one; the kernel is a queue of submissions and a thread that takes them in order.
+// P15: an operation that the kernel does for a task: started, completed, cancelled, dropped and given again,
+// in a line when the queue is full, its slot reused. The desk is real; the kernel is a queue and one thread.
 #include "base/futex.hpp"
 #include "driver/operation.hpp"
 #include "model/exploring.hpp"
@@ -70,7 +70,7 @@ void ask(operation& op, order wanted) noexcept {
   std::memcpy(op.request.bytes.data(), &wanted, sizeof wanted);
 }
 
-/// Room for `room` entries that were not submitted; what was is the kernel's, in order.
+/// The queue: space for `room` entries that were not submitted. The kernel has the submitted ones, in order.
 class kernel {
  public:
   struct entry {
@@ -155,7 +155,7 @@ using desk = operation_desk<kernel>;
 struct world {
   explicit world(std::uint32_t most = 4) : office(core, most) {}
 
-  /// The kernel, and whoever dispatches what it says, until so many operations have ended. The first `drops` are dropped.
+  /// The kernel and the dispatcher, until `ends` operations have ended. The first `drops` are dropped.
   void serve(unsigned ends, unsigned drops = 0) {
     std::array<std::uint64_t, 4> blocked{};
     unsigned blocked_count = 0;
@@ -190,7 +190,7 @@ struct world {
     office.start(*op, who.make_waker());
     return *op;
   }
-  /// What a leaf does whose task is cancelled. True: it was pending.
+  /// What the leaf of a cancelled task does. Returns true if the operation was pending.
   bool cancel(operation& op, sleeper& who) {
     if (office.cancel(op) == cancel_progress::ended) {
       check(op.is_done(), "nobody touches it any more");
@@ -233,7 +233,7 @@ TEST(operation_model, what_was_started_is_completed_and_its_bytes_are_seen) {
   expect_holds(at_random("operation_completes random"), body);
 }
 
-// The buffer goes when the cancelled task is told that it may: the kernel must not write into it after that.
+// The buffer is freed when the cancelled task may free it: the kernel must not write into it after that.
 TEST(operation_model, the_buffer_of_who_cancels_is_not_touched_after_it) {
   struct scene : world {
     sleeper task;
@@ -256,8 +256,8 @@ TEST(operation_model, the_buffer_of_who_cancels_is_not_touched_after_it) {
   expect_holds(at_random("operation_cancel random"), body);
 }
 
-// The kernel drops it, since the thread that submitted it has gone; it is given again, and would never end. The cancel meets it
-// anywhere on this way.
+// The kernel drops the operation, since its submitting thread has gone. It is given again, and would never
+// end. The cancel arrives anywhere on this way.
 TEST(operation_model, a_cancel_is_not_lost_to_one_that_is_given_again) {
   struct scene : world {
     sleeper task;
@@ -302,7 +302,7 @@ TEST(operation_model, what_the_kernel_drops_is_given_again) {
   expect_holds(exhaustive("operation_dropped", 3), body);
 }
 
-// The kernel has room for one: the others stand in a line, one of them gives up.
+// The kernel has space for one: the others stand in a line, and one of them gives up.
 TEST(operation_model, a_line_moves_on_and_may_be_left) {
   struct scene : world {
     scene() : world(1) { most_blocked = 1; }
@@ -336,7 +336,7 @@ TEST(operation_model, a_line_moves_on_and_may_be_left) {
   expect_holds(at_random("operation_line random"), body);
 }
 
-// A slot is used again while the cancel of what it was lies in the kernel, and a completion of that comes once more.
+// A slot is reused while the cancel of its old operation is in the kernel; an old completion comes once more.
 TEST(operation_model, late_cancels_and_stale_completions_meet_nobody) {
   struct scene : world {
     sleeper old_task;
@@ -361,7 +361,7 @@ TEST(operation_model, late_cancels_and_stale_completions_meet_nobody) {
     });
     e.thread("kernel", [&s] { s.serve(2); });
     e.thread("stale", [&s] {
-      // Of a generation before the first: nobody's.
+      // Of a generation before the first: it has no owner.
       check(!s.office.complete(desk::is_operation | std::uint64_t{0x7FFF'FFFF} << 32U, 5), "nobody is ended");
     });
     e.finally([&s] { expect_quiet(s, {&s.old_task, &s.new_task}); });
@@ -370,8 +370,8 @@ TEST(operation_model, late_cancels_and_stale_completions_meet_nobody) {
   expect_holds(at_random("operation_stale random"), body);
 }
 
-// What is prepared by a thread that goes to sleep is flushed by it, or by another that was faster; and a flush that is refused is
-// made again by who looks after it.
+// A thread prepares and goes to sleep: that thread flushes, or another one was faster. A refused flush is
+// repeated by the next thread that checks.
 TEST(operation_model, two_who_prepare_and_a_kernel_that_refuses) {
   struct scene : world {
     sleeper first;
@@ -402,7 +402,7 @@ TEST(operation_model, two_who_prepare_and_a_kernel_that_refuses) {
   expect_holds(at_random("operation_flush random"), body);
 }
 
-// The queue is full of what the kernel does not take: the cancel is owed, and put when there is room.
+// The queue is full and the kernel takes nothing: the cancel is owed, and submitted when there is space.
 TEST(operation_model, a_cancel_that_finds_no_room_is_owed) {
   struct scene : world {
     scene() { core.room = 1; }
@@ -427,7 +427,7 @@ TEST(operation_model, a_cancel_that_finds_no_room_is_owed) {
   expect_holds(exhaustive("operation_owed", 3), body);
 }
 
-// The same, and the operation ends by itself meanwhile: nothing is owed any more, and its slot is as free as the others.
+// The same, but the operation ends by itself meanwhile: nothing is owed any more, and its slot is free.
 TEST(operation_model, a_cancel_that_is_owed_goes_with_its_operation) {
   struct scene : world {
     scene() { core.room = 1; }
@@ -442,11 +442,11 @@ TEST(operation_model, a_cancel_that_is_owed_goes_with_its_operation) {
       check(s.office.flush(), "the kernel has it");
       operation& b = s.begin(s.second, false, s.buffers[1]);
       operation* const third = s.office.take();
-      // relaxed. As there.
+      // relaxed. As in submit().
       s.core.is_shut.store(true, base::order::relaxed);
       static_cast<void>(s.cancel(a, s.first));
       s.office.give_back(a);
-      // relaxed. As there.
+      // relaxed. As in submit().
       s.core.is_shut.store(false, base::order::relaxed);
       check(s.office.flush(), "all of it");
       s.second.wait_for(b);
@@ -462,7 +462,7 @@ TEST(operation_model, a_cancel_that_is_owed_goes_with_its_operation) {
   expect_holds(exhaustive("operation_owed_ended"), body);
 }
 
-// The queue is full of a cancel that the kernel did not take, of something that has ended: the line moves on with a flush alone.
+// The queue is full of a refused cancel of an ended operation: a flush alone moves the line on.
 TEST(operation_model, a_line_moves_on_with_a_flush) {
   struct scene : world {
     scene() { core.room = 1; }
@@ -475,11 +475,11 @@ TEST(operation_model, a_line_moves_on_with_a_flush) {
     e.thread("task", [&s] {
       operation& a = s.begin(s.first, false, s.buffers[0]);
       check(s.office.flush(), "the kernel has it");
-      // relaxed. As there.
+      // relaxed. As in submit().
       s.core.is_shut.store(true, base::order::relaxed);
       static_cast<void>(s.cancel(a, s.first));
       operation& b = s.begin(s.second, false, s.buffers[1]);
-      // relaxed. As there.
+      // relaxed. As in submit().
       s.core.is_shut.store(false, base::order::relaxed);
       check(s.office.flush(), "all of it");
       s.second.wait_for(b);
@@ -493,7 +493,7 @@ TEST(operation_model, a_line_moves_on_with_a_flush) {
   expect_holds(exhaustive("operation_line_flush"), body);
 }
 
-/// Asks the desk when it is woken or dropped: it must not be under its lock then.
+/// Calls the desk when it is woken or dropped: a deadlock if its lock is held then.
 struct curious {
   desk* of;
   static void touch(void* self) noexcept {

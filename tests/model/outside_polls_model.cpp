@@ -1,5 +1,5 @@
-// What threads without a role tell a watchdog of the tasks that they run: R1 to R5 of src/task/outside_polls.hpp. A wake that is lost is a
-// deadlock, since no sleep has a deadline.
+// What threads without a role report to a watchdog about their tasks: R1 to R5 of src/task/outside_polls.hpp.
+// A lost wakeup is a deadlock, since no sleep has a deadline.
 #include "model/exploring.hpp"
 
 #include "base/futex.hpp"
@@ -31,7 +31,7 @@ class level {
   }
   void wait(std::uint32_t whole) {
     for (;;) {
-      // relaxed. As above.
+      // relaxed. It says when, and publishes nothing.
       const std::uint32_t seen = word_.load(base::order::relaxed);
       if (seen >= whole) return;
       static_cast<void>(base::futex_wait(word_, seen, base::never));
@@ -76,7 +76,7 @@ class runner {
   outside_polls& polls_;
 };
 
-/// What a watcher has read of all slots.
+/// The slots as a watcher has read them.
 std::vector<poll> look(outside_polls& at) {
   std::vector<poll> seen;
   at.for_each([&seen](const outside_poll& each) {
@@ -211,7 +211,7 @@ struct sleeper {
       static_cast<void>(base::futex_wait(word, asleep, base::never));
   }
 
-  /// As the look of watchdog::sleep_between_lines().
+  /// As in watchdog::sleep_between_lines().
   [[nodiscard]] bool has_ended() {
     bool runs = false;
     polls.for_each([&](const outside_poll& each) { runs |= each.stamp() == reported; });
@@ -276,7 +276,7 @@ TEST(outside_polls_model, a_watcher_that_falls_asleep_sees_a_task_that_goes_on) 
   });
 }
 
-// R5: the thread that ends a reported poll has read the bit. The watcher may sleep before, and no deadline ends its sleep here.
+// R5: the thread that ends a reported poll has read the bit. The watcher sleeps without a deadline.
 TEST(outside_polls_model, a_watcher_that_sleeps_while_a_reported_poll_runs_sees_its_end) {
   const auto body = [](execution& e) {
     sleeper& s = e.make<sleeper>();

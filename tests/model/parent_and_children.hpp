@@ -11,7 +11,7 @@
 
 namespace rota::model {
 
-/// What the threads of a test share.
+/// Shared by the threads of a test.
 struct household {
   model_scheduler s;
   model_event event;

@@ -1,6 +1,6 @@
-// Works with nothing asked of them, which take the short way: found only once they lie in a queue, ended in one step where nobody
-// waits, their slots kept by the thread that ran them. Run or taken back once; nobody who waits is forgotten; who is given up is the
-// thread that runs it, and no other; and the pool's memory goes.
+// Plain jobs take the short way: they can be found once they are in a queue, end in one step without a
+// waiter, and the thread that ran them keeps their slots. Each is run or cancelled once; no lost wakeup. Only
+// the thread that runs a job is given up for it. The pool's memory is freed.
 #include "model/pool_world.hpp"
 
 #include <rota/error.hpp>
@@ -24,7 +24,7 @@ using model::signal;
 using testing::check;
 using testing::execution;
 
-/// With something that goes when the pool's memory does.
+/// With an object that is destroyed with the pool's memory.
 pool_options watched_threads(unsigned most) {
   pool_options o = few_threads(most);
   o.on_thread_start = [kept = std::make_shared<guest>()](unsigned /*index*/) {};
@@ -93,7 +93,7 @@ TEST(plain_work_model, waited_for_by_threads_and_by_a_list) {
   expect_holds(pool_at_random("plain_wait pct"), body);
 }
 
-// It looks for every work that can be found, while some come in.
+// It searches for every job that can be found, while some are submitted.
 TEST(plain_work_model, found_once_they_lie_in_a_queue) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(watched_threads(1));
@@ -130,7 +130,7 @@ TEST(plain_work_model, asked_to_stop_as_it_ends) {
   expect_holds(pool_at_random("plain_asked pct"), body);
 }
 
-// The first one's slot is the second one's, which is given up. The thread that ran the first must not go for it.
+// The second job reuses the first one's slot, and is given up. The thread of the first must not go for it.
 TEST(plain_work_model, the_thread_that_is_given_up_is_the_one_that_runs_it) {
   const auto body = [](execution& e) {
     pool_options two = watched_threads(2);
@@ -149,7 +149,7 @@ TEST(plain_work_model, the_thread_that_is_given_up_is_the_one_that_runs_it) {
       handle.wait();
       check(handle.status() == (w.of[1].runs == 0 ? work_status::cancelled : work_status::abandoned),
             "it was given up");
-      // Whoever is not lost serves these.
+      // The threads that are not lost serve these.
       for (unsigned i = 2; i < 4; ++i) w.pool | w.of[i].function();
       w.pool.wait_idle();
       check(w.of[2].runs == 1 && w.of[3].runs == 1, "the others go on");
@@ -160,7 +160,7 @@ TEST(plain_work_model, the_thread_that_is_given_up_is_the_one_that_runs_it) {
   expect_holds(pool_at_random("plain_lost pct"), body);
 }
 
-// What has ended there is counted out by others.
+// Other threads count out the jobs that ended on a lost thread.
 TEST(plain_work_model, a_thread_that_is_given_up_leaves_nothing_outstanding) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(watched_threads(1));
@@ -181,7 +181,7 @@ TEST(plain_work_model, a_thread_that_is_given_up_leaves_nothing_outstanding) {
   expect_holds(pool_at_random("plain_late pct"), body);
 }
 
-// The same, as a coroutine goes on there: it runs already, and may be given up from the moment on that its seat names it.
+// The same for a resumed coroutine: it runs already, and may be given up once its seat names it.
 TEST(plain_work_model, a_coroutine_that_goes_on_and_is_given_up_leaves_nothing_outstanding) {
   const auto body = [](execution& e) {
     pool_options at_once = watched_threads(1);
@@ -215,7 +215,7 @@ TEST(plain_work_model, a_coroutine_that_goes_on_and_is_given_up_leaves_nothing_o
   expect_holds(pool_at_random("plain_segment pct"), body);
 }
 
-// A thread that is given up has slots of its own, and comes back when the pool has long ended.
+// An abandoned thread has slots of its own, and comes back long after the end of the pool.
 TEST(plain_work_model, what_a_lost_thread_kept_goes_back) {
   const auto body = [](execution& e) {
     auto& go = e.make<signal>();
@@ -289,7 +289,7 @@ TEST(plain_work_model, the_last_waker_destroys_the_callback_that_the_other_one_h
   });
 }
 
-// Two works that come as the pool starts, one of them in the long way: neither begins before the start.
+// Two jobs come as the pool starts, one of them in the long way: neither begins before the start.
 TEST(plain_work_model, what_is_submitted_as_the_pool_starts_sees_what_was_done_before) {
   const auto body = [](execution& e) {
     pool_options held = watched_threads(1);

@@ -41,7 +41,7 @@ TEST(poller_model, one_holder_at_a_time_and_each_sees_the_last) {
   expect_holds_everywhere("poller_token", body, 3);
 }
 
-/// What worker::wait_in_driver does, around the words alone.
+/// Does what worker::wait_in_driver does, with the words alone.
 struct station {
   poller turn;
   parker bed;
@@ -59,7 +59,7 @@ struct station {
   void claim() {
     if (bed.unpark() == on_unpark::interrupt_driver) driver.port().ops->interrupt(driver.port().self);
   }
-  /// True: claimed.
+  /// Returns true if it was claimed.
   bool wait_in_driver() {
     check(turn.try_take(), "there is one worker here");
     event_buffer found;
@@ -78,8 +78,8 @@ struct station {
   }
 };
 
-// No timer fires later than it should, however its arming falls into the poller's way to sleep. Time moves only when nobody
-// can run: so a poller that sleeps too long is seen by the clock.
+// No timer fires late, wherever its arming falls in the poller's way to sleep. Time moves only when no thread
+// can run: so the clock shows a poller that sleeps too long.
 TEST(poller_model, an_earlier_timer_is_never_overslept) {
   const auto body = [](execution& e) {
     auto& s = e.make<station>();
@@ -107,7 +107,7 @@ TEST(poller_model, a_first_timer_wakes_a_poller_without_a_deadline) {
   expect_holds_everywhere("poller_first", body, 2);
 }
 
-// An unpark reaches a worker wherever it is on its way into the driver or out of it, and each is consumed once.
+// An unpark reaches a worker anywhere on its way into the driver or out of it; each is consumed once.
 TEST(poller_model, an_unpark_reaches_the_driver) {
   struct counted {
     station s;
@@ -122,7 +122,7 @@ TEST(poller_model, an_unpark_reaches_the_driver) {
       ++c.consumed;
     });
     e.thread("claimer", [&c] { c.s.claim(); });
-    // Without a timer nothing but the claimer gets the poller out.
+    // Without a timer only the claimer wakes the poller.
     if (with_timer) e.thread("arms", [&c] { c.s.arm(0, std::chrono::milliseconds(1)); });
     e.finally([&c] {
       check(c.consumed == 1, "the notification was seen once");
@@ -134,7 +134,7 @@ TEST(poller_model, an_unpark_reaches_the_driver) {
   expect_holds_everywhere("poller_unpark_timer", body, 3);
 }
 
-// Nothing is asked but the parker's word, or but the driver's: either brings what the claimer did before.
+// Only the parker's word, or only the driver's, is read: either brings what the claimer did before.
 TEST(poller_model, an_unpark_and_an_interrupt_each_bring_what_came_before_them) {
   const auto of_parker = [](execution& e) {
     auto& bed = e.make<parker>();

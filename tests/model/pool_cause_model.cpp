@@ -1,5 +1,6 @@
-// One cause that ends both a task and the job of a pool that it awaits: a deadline, a cancellation, a shutdown. In every order of delivery the task
-// unwinds, and the boundary of the cause reports it. The whole runtime and the whole pool run, with timers that fire early.
+// One cause ends both a task and the pool job that it awaits: a deadline, a cancellation, a shutdown. In
+// every order the task unwinds, and the boundary reports it. The whole runtime and pool run; timers may be
+// early.
 #include "model/pool_world.hpp"
 
 #include <rota/pool/this_work.hpp>
@@ -45,14 +46,14 @@ task<> awaits_coroutine(thread_pool& p) {
   co_await job;
   check(false, "a task sees no end of a job that its own cause has called off");
 }
-/// A function has no deadline. It hears of the one of the task that awaits it.
+/// A function has no deadline. The deadline of its awaiter reaches it.
 task<> awaits_function(thread_pool& p) {
   const guest here;
   auto job = p.submit([] { this_work::sleep_for(ever); });
   co_await job;
   check(false, "a task sees no end of a job that its own cause has called off");
 }
-/// The second job is called off because the first one was.
+/// The second job is cancelled because the first one was.
 task<> awaits_successor(thread_pool& p) {
   const guest here;
   auto first = p.submit(for_ever());
@@ -82,7 +83,7 @@ task<> awaits_in_a_child(thread_pool& p) {
 
 using way = task<> (*)(thread_pool&);
 
-/// It abandons no job: that would look at the record when the runtime has gone.
+/// It abandons no job: an abandoned one would read the record when the runtime has gone.
 pool_options patient() {
   pool_options o = few_threads(1);
   o.shutdown_grace = ever;
@@ -90,7 +91,7 @@ pool_options patient() {
   return o;
 }
 
-/// The pool is the task's: so both have one record of the deadlines that have passed, as in a program.
+/// The pool belongs to the task: both have one record of passed deadlines, as in a program.
 task<> is_late(way awaits) {
   thread_pool p(patient());
   const auto end = co_await timeout(limit, awaits(p));

@@ -1,5 +1,5 @@
-// Works that wait for others, and a pool that is idle: registration against the end of what it waits for, however that ends. Whoever
-// waits runs once or fails once; nobody finds the pool idle while something is outstanding; started and idle take turns.
+// Jobs that wait for others, and an idle pool: registration against the end of the predecessor. A waiting job
+// runs once or fails once; the pool is never idle with an outstanding job; started and idle events alternate.
 #include "base/futex.hpp"
 #include "model/pool_world.hpp"
 #include "pool/pool_core.hpp"
@@ -54,7 +54,7 @@ struct world {
         },
         r.options());
   }
-  /// Failed without having run, because of that one.
+  /// It failed without having run, because of that one.
   void check_failed_after(unsigned which, unsigned root) {
     record& r = of[which];
     r.check_end();
@@ -103,7 +103,7 @@ TEST(pool_dependency_model, registered_while_the_other_is_cancelled_or_fails) {
   expect_holds(pool_at_random("after_failure pct"), body);
 }
 
-// Two predecessors, one of which fails: whoever comes last finds that, and the work fails once.
+// Two predecessors, one of which fails: the last one to end finds that, and the job fails once.
 TEST(pool_dependency_model, one_of_two_fails) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(2));
@@ -157,7 +157,7 @@ TEST(pool_dependency_model, a_diamond_that_is_cancelled) {
   expect_holds(pool_at_random("diamond_cancel pct"), body);
 }
 
-// Who waits is taken back while what it waits for ends.
+// The waiting job is cancelled while its predecessor ends.
 TEST(pool_dependency_model, cancelled_while_it_is_blocked) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
@@ -179,7 +179,7 @@ TEST(pool_dependency_model, cancelled_while_it_is_blocked) {
   expect_holds(pool_at_random("after_cancelled pct"), body);
 }
 
-// A failure claims it, and somebody takes it back: one of them has it.
+// A failure claims it beside a cancel: one of them gets it.
 TEST(pool_dependency_model, cancelled_while_the_other_fails) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
@@ -196,7 +196,7 @@ TEST(pool_dependency_model, cancelled_while_the_other_fails) {
   expect_holds(pool_at_random("after_stopped pct"), body);
 }
 
-// The other's handle is dropped at once: its slot goes back, and is drawn again by the one that names its old id.
+// The predecessor's handle is dropped at once. The job that names its id may then get its slot.
 TEST(pool_dependency_model, after_an_id_whose_slot_is_used_again) {
   for (const bool fails : {false, true}) {
     const auto body = [fails](execution& e) {
@@ -217,7 +217,7 @@ TEST(pool_dependency_model, after_an_id_whose_slot_is_used_again) {
   }
 }
 
-// Two reserved ids, each submitted after the other: one of the two is refused, with nothing changed.
+// Two reserved ids, each submitted after the other: one of the two is refused, and changes nothing.
 TEST(pool_dependency_model, a_circle_is_refused_to_one) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
@@ -247,7 +247,7 @@ TEST(pool_dependency_model, a_circle_is_refused_to_one) {
   expect_holds(pool_at_random("circle pct"), body);
 }
 
-// ---- idle -----------------------------------------------------------------------------------------------------------
+// ---- idle -------------------------------------------------------------------------------------------------
 
 /// Whether the pool's events take turns.
 class turns final : public observer {
@@ -269,7 +269,7 @@ class turns final : public observer {
   int started_ = 0;
 };
 
-// A work submits another one: before that is over nobody finds the pool idle.
+// A job submits another one: until that has ended the pool is not idle.
 TEST(pool_dependency_model, idle_when_nothing_is_left) {
   const auto body = [](execution& e) {
     auto& heard = e.make<turns>();
@@ -301,8 +301,8 @@ TEST(pool_dependency_model, idle_when_nothing_is_left) {
   expect_holds(pool_at_random("idle_nested pct"), body);
 }
 
-// Works come and go in two threads, and a third waits for idleness again and again: each wait ends, and what was submitted before it
-// is over.
+// Two threads submit jobs, and a third waits for idleness in a loop: each wait ends, after all that was
+// submitted before it.
 TEST(pool_dependency_model, idle_while_works_come) {
   const auto body = [](execution& e) {
     auto& heard = e.make<turns>();
@@ -325,7 +325,7 @@ TEST(pool_dependency_model, idle_while_works_come) {
   expect_holds(pool_at_random("idle_comes pct"), body);
 }
 
-// ---- tasks that wait for rest ---------------------------------------------------------------------------------------
+// ---- tasks that wait for rest -----------------------------------------------------------------------------
 
 /// A pool without its public face, and threads that wait as tasks do: in a list, with a waker.
 class bare_world {
@@ -359,7 +359,7 @@ class task_like {
   template <class F>
   void wait(F look) {
     for (;;) {
-      // acquire. Pairs with the waker. Before the look.
+      // acquire: pairs with the waker. Before the check.
       const std::uint32_t seen = rung_.load(base::order::acquire);
       waker mine = callback_waker([this]() noexcept {
         // release. Pairs with wait().
@@ -377,8 +377,8 @@ class task_like {
   base::atomic<std::uint32_t> rung_{0};
 };
 
-// Two tasks wait until the pool is idle, each for a work of its own, while a third thread cancels: each wait ends, and not before what its
-// thread has submitted is over.
+// Two tasks wait until the pool is idle, each for a job of its own, while a third thread cancels. Each wait
+// ends, and not before the job of its thread.
 TEST(pool_dependency_model, idle_for_tasks_while_works_come) {
   const auto body = [](execution& e) {
     auto& w = e.make<bare_world>(few_threads(1));
@@ -397,7 +397,7 @@ TEST(pool_dependency_model, idle_for_tasks_while_works_come) {
   expect_holds(pool_at_random("idle_tasks pct"), body);
 }
 
-// Two tasks wait for a group; one of them gives up at any moment; a member joins meanwhile. The other wait ends when nothing is left.
+// Two tasks wait for a group; one gives up; a member joins. The other's wait ends with the last member.
 TEST(pool_dependency_model, rest_of_a_group_for_tasks) {
   const auto body = [](execution& e) {
     auto& w = e.make<bare_world>(few_threads(1));

@@ -1,5 +1,5 @@
-// Jobs that join a group after their submit(), and leave it before their end, against that end, a cancel, a pause and waits. A wait for the
-// group ends when nothing is left in it, and not before what was in it is over; every reference is dropped once.
+// Jobs that join a group after their submit(), and leave it before their end, beside that end, a cancel, a
+// pause and waits. A wait for the group ends when it is empty; every reference is dropped once.
 #include "model/pool_world.hpp"
 
 #include <rota/error.hpp>
@@ -110,7 +110,7 @@ TEST(pool_groups_model, leaves_while_it_is_parked) {
   expect_holds(pool_at_random("leave_parked pct"), body);
 }
 
-// What the pause of the group holds goes on without it.
+// A job that the group's pause holds goes on after it has left the group.
 TEST(pool_groups_model, leaves_a_paused_group) {
   for (const pause_mode mode : {pause_mode::running_only, pause_mode::queued_too}) {
     const auto body = [mode](execution& e) {
@@ -138,7 +138,7 @@ TEST(pool_groups_model, leaves_a_paused_group) {
   }
 }
 
-// A job waits for a group whose only member waits for that job. It comes into the group by `enter`: the call tells it that it would wait for itself.
+// Job A awaits a group with one member, which awaits A. `enter` puts A into it: its wait would deadlock.
 template <class F>
 void comes_into_the_group_that_it_waits_for(const std::string& name, F enter) {
   const auto body = [enter](execution& e) {

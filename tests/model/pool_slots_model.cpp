@@ -1,5 +1,5 @@
-// The slots of a pool: segments that are emptied, given back to the system and opened again, beside readers that have only an id. An id
-// is given out once, an old id never leads to another work, and the pool's memory goes once.
+// The slots of a pool: segments are emptied, given back to the system and opened again, beside readers with
+// only an id. An id is given out once, an old id leads to no other job, and the memory is freed once.
 #include "pool/pool_core.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// A work can be found before its submit() has come to its end: who waits for one that is refused goes on; one that is asked to stop
-// never begins; and no circle is closed beside it.
+// A job can be found before its submit() has returned: a waiter for a refused one goes on, a stopped one
+// never begins, and no circle is closed beside it.
 #include "model/pool_world.hpp"
 
 #include <rota/rota.hpp>
@@ -94,7 +94,7 @@ TEST(pool_submit_model, what_comes_after_one_that_is_refused_fails) {
   });
 }
 
-// It does not listen, and ends only when somebody has seen that it was given up, or taken back.
+// The job ignores the stop, and ends only after it was given up or cancelled.
 TEST(pool_submit_model, forced_while_it_is_submitted) {
   expect_holds("forced_early", [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
@@ -118,8 +118,8 @@ TEST(pool_submit_model, forced_while_it_is_submitted) {
   });
 }
 
-/// "y" comes after `first`, and whoever finds it by its name lets the reserved one come after it. The pool does not start: what waits
-/// for nothing any more is suspended.
+/// "y" comes after `first`. The thread that finds "y" by name makes the reserved one come after it. The pool
+/// does not start: a job that waits for nothing is suspended.
 void close_a_circle(world& w, execution& e, work_id reserved, work_id first) {
   const auto submit = [&w](unsigned which, const work_options& how) {
     record& r = w.of[which];

@@ -1,5 +1,5 @@
-// P12, on the real pool: threads that the system refuses, the keeper's among them, queues that give thieves nothing, and threads that the
-// pool leaves behind at its end. What was submitted is run while somebody waits for it; nobody waits for what does not come back.
+// P12, on the real pool: failed thread starts, also the keeper's; queues that give thieves nothing; threads
+// left behind at the end. A submitted job runs while a thread waits for it; no wait for a lost thread.
 #include "model/pool_world.hpp"
 
 #include <rota/pool/this_work.hpp>
@@ -39,7 +39,7 @@ struct world {
 
 void refuse(testing::options& o, unsigned threads) { o.thread_failures = threads; }
 
-// ---- the end --------------------------------------------------------------------------------------------------------
+// A job that has begun just before the end is asked to stop, and need not be forced.
 
 // A work that was submitted, and has begun, just before the end is asked to stop, and need not be forced.
 TEST(pool_threads_model, the_pools_end_reaches_what_was_submitted_just_before) {
@@ -68,9 +68,9 @@ TEST(pool_threads_model, the_pools_end_reaches_what_was_submitted_just_before) {
   expect_holds(o, body);
 }
 
-// ---- refused --------------------------------------------------------------------------------------------------------
+// ---- refused ----------------------------------------------------------------------------------------------
 
-// Up to three: that of the work, the keeper's, and the first that the waiter asks for.
+// Up to three starts fail: that of the job, the keeper's, and the first that the waiter asks for.
 TEST(pool_threads_model, who_waits_tries_for_a_thread) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
@@ -89,7 +89,7 @@ TEST(pool_threads_model, who_waits_tries_for_a_thread) {
   expect_holds(o, body);
 }
 
-// The system refuses a thread for a work that is submitted beside the end: nothing tries again after it, and no timer is left armed.
+// A thread for a job cannot be started beside the end: no retry after it, and no timer is left armed.
 TEST(pool_threads_model, a_start_that_is_refused_beside_the_end_is_not_tried_again) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
@@ -112,7 +112,7 @@ TEST(pool_threads_model, a_start_that_is_refused_beside_the_end_is_not_tried_aga
   expect_holds(o, body);
 }
 
-// A thread that sleeps already, on a word, on a bell, or until the pool is idle, is told.
+// A thread that sleeps already, on a word, on a bell, or until the pool is idle, is woken.
 TEST(pool_threads_model, who_sleeps_is_told_that_threads_are_missing) {
   enum class on : std::uint8_t { word, bell, epoch };
   for (const auto& [what, name] : {std::pair(on::word, "threads_told"),
@@ -143,7 +143,7 @@ TEST(pool_threads_model, who_sleeps_is_told_that_threads_are_missing) {
   }
 }
 
-// ---- thieves --------------------------------------------------------------------------------------------------------
+// ---- thieves ----------------------------------------------------------------------------------------------
 
 /// Gives thieves nothing.
 struct hides_from_thieves {
@@ -163,7 +163,7 @@ struct hides_from_thieves {
   std::deque<queued_work> works;
 };
 
-// The first work holds the thread whose queue it is; the second lies in that queue, too, and the first waits for it.
+// The first job holds the thread of the queue. The second is in that queue, and the first waits for it.
 TEST(pool_threads_model, a_thief_takes_over_what_a_queue_does_not_give_it) {
   const auto body = [](execution& e) {
     pool_options how = few_threads(2);
@@ -184,9 +184,9 @@ TEST(pool_threads_model, a_thief_takes_over_what_a_queue_does_not_give_it) {
   expect_holds(o, body);
 }
 
-// ---- left behind ----------------------------------------------------------------------------------------------------
+// ---- left behind ------------------------------------------------------------------------------------------
 
-/// Does not go before it is let go.
+/// Its destructor waits for `go`.
 struct blocks {
   explicit blocks(world& w) : of(w) {}
   blocks(const blocks&) = delete;
@@ -195,7 +195,7 @@ struct blocks {
   world& of;
 };
 
-// It is given up while it waits, or as it unwinds; the end does not wait for what its frame does. Nothing lets that go before.
+// It is given up while it waits or unwinds. The end does not wait for its frame, which lives longer.
 TEST(pool_threads_model, a_coroutine_that_unwinds_does_not_hold_the_end_up) {
   const auto body = [](execution& e) {
     pool_options how = few_threads(1);

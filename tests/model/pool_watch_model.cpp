@@ -1,5 +1,5 @@
-// A source that is watched: pushes, ends of works, stops and the pool's end at once, on the real pool. Each item runs once, unless its
-// work does not end well; none is lost, none is stuck; whoever waits goes on; the accounts add up.
+// A watched source: pushes, ends of jobs, stops and the pool's end at once, on the real pool. Each item runs
+// once, unless its job fails; none is lost or stuck; waiters go on; the counters add up.
 #include "model/pool_world.hpp"
 
 #include <rota/pool/watch.hpp>
@@ -24,7 +24,7 @@ using model::signal;
 using testing::check;
 using testing::execution;
 
-/// With memory that the checker watches: an item that is lost is a leak, and who uses one that has gone is found.
+/// With memory that the checker watches: a lost item is a leak, and a use after free is found.
 struct parcel {
   explicit parcel(unsigned n) : number(n) {}
   parcel(parcel&&) noexcept = default;
@@ -75,7 +75,7 @@ struct world {
     check(s.in_works == 0, "nothing is in a work");
     check(s.taken == s.succeeded + s.put_back + s.given_up + s.dropped + s.abandoned, "the accounts add up");
   }
-  /// Each has run so often; or it is in the source.
+  /// Each item has run that often, or is in the source.
   void check_all(unsigned count, int times) {
     check_accounts();
     std::array<int, 4> found = runs;
@@ -90,7 +90,7 @@ watch_options at_most(unsigned most) {
   return how;
 }
 
-// A work waits for a watch whose item goes on; its grace is longer than anything here takes.
+// A job waits for a watch with an item that goes on. Its grace is longer than anything here.
 TEST(pool_watch_model, a_force_stop_gets_a_work_out_of_a_wait_for_a_watch) {
   const auto body = [](execution& e) {
     pool_options how = few_threads(2);
@@ -110,7 +110,7 @@ TEST(pool_watch_model, a_force_stop_gets_a_work_out_of_a_wait_for_a_watch) {
   expect_holds(pool_at_random("watch_force_wait pct", 6'000), body);
 }
 
-// The system refuses the thread of the item, and that of the clock, when the pool starts: the waiter is told, and tries.
+// The pool starts without a thread for the item or for the clock: the waiter learns of it, and tries.
 TEST(pool_watch_model, a_waiter_for_a_watch_is_told_that_threads_are_missing) {
   const auto body = [](execution& e) {
     pool_options how = few_threads(1);
@@ -129,7 +129,7 @@ TEST(pool_watch_model, a_waiter_for_a_watch_is_told_that_threads_are_missing) {
   expect_holds(o, body);
 }
 
-// One is pushed while another one ends: somebody takes the one that waited, and whoever waits for the group, or for the pool, waits for that.
+// A push beside an end: a thread takes the waiting item, and waits for the group, or for the pool, cover it.
 TEST(pool_watch_model, nobody_returns_before_what_was_pushed_has_run) {
   for (const bool idle : {false, true}) {
     const auto body = [idle](execution& e) {
@@ -160,7 +160,7 @@ TEST(pool_watch_model, nobody_returns_before_what_was_pushed_has_run) {
   }
 }
 
-// One at a time: of a push and the end of a work somebody starts the next.
+// One at a time: either a push or the end of a job starts the next.
 TEST(pool_watch_model, pushes_and_ends) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(2));
@@ -220,7 +220,7 @@ TEST(pool_watch_model, two_at_a_time_and_one_who_takes) {
   expect_holds(pool_at_random("watch_take pct"), body);
 }
 
-// It fails, comes back behind the other, and runs again; then nothing is left to wait for.
+// It fails, comes back behind the other, and runs again; then no wait is left.
 TEST(pool_watch_model, comes_back_while_another_comes_in) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
@@ -238,7 +238,7 @@ TEST(pool_watch_model, comes_back_while_another_comes_in) {
   expect_holds(pool_at_random("watch_back pct"), body);
 }
 
-// Stopped while an item comes in and another one ends: afterwards nothing begins, and what has not run is there.
+// A stop while an item comes in and another one ends: then nothing begins, and what has not run is there.
 TEST(pool_watch_model, stopped_while_items_come) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
@@ -262,7 +262,7 @@ TEST(pool_watch_model, stopped_while_items_come) {
   expect_holds(pool_at_random("watch_stop pct"), body);
 }
 
-// Nobody would run it: so a work that is being made while the watch is stopped is taken back, too.
+// No thread would run it: so a stop of the watch also cancels a job that is being made.
 TEST(pool_watch_model, stopped_before_the_pool_has_started) {
   const auto body = [](execution& e) {
     pool_options how = few_threads(1);
@@ -284,7 +284,7 @@ TEST(pool_watch_model, stopped_before_the_pool_has_started) {
   expect_holds(pool_at_random("watch_stop_held pct"), body);
 }
 
-// Two stop at once, one of them what runs, too: each goes through the same list.
+// Two threads stop the watch at once, one of them also the running jobs: both go through one list.
 TEST(pool_watch_model, stopped_by_two) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
@@ -333,7 +333,7 @@ TEST(pool_watch_model, one_after_the_other) {
   expect_holds(pool_at_random("watch_next pct"), body);
 }
 
-// A work is cancelled from outside, by its group, while it begins: its item is run in the end.
+// A job is cancelled from outside, by its group, while it begins: its item is run in the end.
 TEST(pool_watch_model, cancelled_from_outside) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
@@ -356,7 +356,7 @@ TEST(pool_watch_model, cancelled_from_outside) {
   expect_holds(pool_at_random("watch_cancel pct"), body);
 }
 
-// Who ends the watch may then end what the body refers to.
+// After the end of the watch, objects that its body refers to may be destroyed.
 TEST(pool_watch_model, its_body_goes_with_it) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
@@ -384,7 +384,7 @@ TEST(pool_watch_model, its_body_goes_with_it) {
   expect_holds(pool_at_random("watch_body pct"), body);
 }
 
-// The pool ends while items come in: what has not run is there.
+// The pool ends while items come in: items that have not run stay there.
 TEST(pool_watch_model, the_pool_ends) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
@@ -404,7 +404,7 @@ TEST(pool_watch_model, the_pool_ends) {
   expect_holds(pool_at_random("watch_pool_end pct"), body);
 }
 
-// The source goes first, and with the watch what nobody has run.
+// The source goes first, and with the watch the items that have not run.
 TEST(pool_watch_model, the_source_ends) {
   const auto body = [](execution& e) {
     auto& runs = e.make<std::array<int, 4>>();
@@ -422,7 +422,7 @@ TEST(pool_watch_model, the_source_ends) {
   expect_holds(pool_at_random("watch_source_end pct"), body);
 }
 
-// The work is given up while its function returns: the item goes with the later of the two.
+// The job is abandoned while its function returns: the later of the two takes the item.
 TEST(pool_watch_model, given_up_while_it_returns) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
@@ -459,7 +459,7 @@ TEST(pool_watch_model, given_up_while_it_returns) {
   expect_holds(random, body);
 }
 
-// There is no memory for a work, once or twice: it is tried again, and nobody need come by for that.
+// Allocating a job fails once or twice: it is retried without a push or an end.
 TEST(pool_watch_model, without_memory_for_a_work) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
@@ -489,7 +489,7 @@ TEST(pool_watch_model, without_memory_for_a_work) {
   expect_holds(o, body);
 }
 
-// The same while the watch goes, and the pool ends: nothing is left behind that would be tried again.
+// The same while the watch goes, and the pool ends: nothing is left that would be retried.
 TEST(pool_watch_model, without_memory_when_it_ends) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));

@@ -1,5 +1,5 @@
-// For models of the whole elastic pool: threads come and go as in a program, and sleep without end where a timeout could hide that
-// nobody came.
+// For models of the whole elastic pool: threads come and go as in a program, and sleep without end where a
+// timeout could hide a lost wakeup.
 #pragma once
 
 #include <rota/pool/events.hpp>
@@ -42,14 +42,14 @@ inline pool::pool_options few_threads(unsigned most) {
   return o;
 }
 
-/// What a function brings with it: destroyed once. Too large for the work's own memory, so that a slot that is never given back is a
-/// frame that leaks.
+/// What a function carries: destroyed once. Too large for the job's own memory, so that a slot that is never
+/// given back leaks a frame.
 struct luggage {
   std::unique_ptr<guest> mine = std::make_unique<guest>();
   std::array<char, 160> room{};
 };
 
-/// What is known of one work.
+/// The record of one job.
 struct record {
   int runs = 0;
   int ends = 0;
@@ -57,7 +57,7 @@ struct record {
   base::cell<int> done;
   pool::work<int> handle;
 
-  /// For its callback: the end is told of once.
+  /// For its callback: the end is reported once.
   [[nodiscard]] pool::work_options options() {
     pool::work_options o;
     o.callback = [this](const pool::work_end& end) {
@@ -75,7 +75,7 @@ struct record {
       return 7;
     };
   }
-  /// When it is over: the outcome is what the status says.
+  /// At the end: the outcome fits the status.
   void check_end() {
     testing::check(handle.is_done(), "it is over");
     check_end(handle.status());

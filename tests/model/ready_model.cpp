@@ -1,4 +1,4 @@
-// P6, who serves: the ready lists beside a sleeper, by themselves; then the real executor with its threads.
+// P6, the server side: the ready lists beside a sleeper; then the real executor with its threads.
 #include <rota/testing/explore.hpp>
 #include "gate/ready_lists.hpp"
 #include "model/exploring.hpp"
@@ -24,7 +24,7 @@ struct entry {
   int taken = 0;
 };
 
-/// The lists, and what stands for the idle word: how many sleep, and who was woken.
+/// The lists, and a stand-in for the idle word: the number of sleepers, and the threads woken.
 struct room {
   std::array<entry, 4> entries;
   ready_lists<entry> lists{2};
@@ -114,7 +114,7 @@ TEST(ready_model, two_takers_find_several) {
   expect_holds(o, body);
 }
 
-// Who is about to sleep, beside a pusher and a taker that leaves one behind: it sees it, or is called.
+// A sleeper beside a pusher and a taker that leaves an entry: it sees the entry, or is woken.
 TEST(ready_model, nobody_sleeps_beside_what_is_ready) {
   const auto body = [](execution& e) {
     auto& r = e.make<room>();

@@ -1,5 +1,5 @@
-// P14: what a driver knows of a descriptor, between its events, who waits for it, and its end. The registration is the real one;
-// the kernel is a count of bytes, and events that are found at one time and dispatched at another.
+// P14: a driver's record of a descriptor, between its events, its waiters and its end. The registration is
+// real; the kernel is a count of bytes, and events that are found at one time and dispatched at another.
 #include "base/futex.hpp"
 #include "driver/registration.hpp"
 #include "model/exploring.hpp"
@@ -61,7 +61,7 @@ struct connection {
     return seen != 0 &&
            bytes.compare_exchange_strong(seen, seen - 1, base::order::acq_rel, base::order::acquire);
   }
-  /// What net::detail::socket_leaf does.
+  /// Does what net::detail::socket_leaf does.
   void read() noexcept {
     for (;;) {
       if (try_read()) return;
@@ -96,7 +96,7 @@ TEST(registration_model, an_event_and_a_wait_do_not_miss_each_other) {
   expect_holds(at_random("registration_wait random"), body);
 }
 
-// The driver has found an event of the old descriptor, and dispatches it when the slot belongs to the next one.
+// The driver has found an event of the old descriptor, and dispatches it after the slot has a new one.
 void expect_no_stale_event(std::string_view name, std::uint32_t generation) {
   struct scene {
     explicit scene(std::uint32_t g) : slot(g) {}
@@ -141,7 +141,7 @@ TEST(registration_model, the_last_generation_is_followed_by_the_first) {
   expect_no_stale_event("registration_wrap", 0x7FFF'FFFF);
 }
 
-// Who gives up takes its waker back, and not the event: the next one who waits has that.
+// A waiter that gives up takes its waker back, and not the event: the next waiter gets that.
 TEST(registration_model, who_gives_up_leaves_the_event) {
   struct scene {
     connection c;
@@ -184,7 +184,7 @@ TEST(registration_model, each_direction_has_its_own_waiter) {
   expect_holds(exhaustive("registration_both"), body);
 }
 
-/// Asks the registration when it is woken: it must not be under its lock then.
+/// Reads the registration when it is woken: a deadlock if the lock is held then.
 struct curious {
   registration* of;
   static void wake(void* self) noexcept {
@@ -216,7 +216,7 @@ struct closable {
   connection c;
   sleeper writer;
 
-  /// What a leaf does that knows of the end. False: closed.
+  /// The wait of a leaf that knows of the end. Returns false if it is closed.
   bool wait(direction d) noexcept {
     sleeper& me = d == direction::read ? c.reader : writer;
     for (;;) {
@@ -230,7 +230,7 @@ struct closable {
   }
 };
 
-// Both directions wait, or are about to; nothing but the end wakes them.
+// Both directions wait, or are about to; only the end wakes them.
 TEST(registration_model, an_end_and_waits_do_not_miss_each_other) {
   const auto body = [](execution& e) {
     auto& s = e.make<closable>();
@@ -243,7 +243,7 @@ TEST(registration_model, an_end_and_waits_do_not_miss_each_other) {
   expect_holds(at_random("registration_end random"), body);
 }
 
-// A byte comes beside the end: the reader has it, or does not, and does not sleep in either case. A try that goes on is not disturbed.
+// A byte comes beside the end: the reader gets it or not, and never sleeps. A try is not disturbed.
 TEST(registration_model, an_end_beside_an_event_and_a_try) {
   const auto body = [](execution& e) {
     auto& s = e.make<closable>();
@@ -258,7 +258,7 @@ TEST(registration_model, an_end_beside_an_event_and_a_try) {
   expect_holds(exhaustive("registration_end_event"), body);
 }
 
-// The slot of what was closed belongs to the next one: that has not ended, and the old events are stale.
+// The slot of the closed descriptor has a new one, which has not ended; the old events are stale.
 TEST(registration_model, what_was_opened_after_an_end_has_not_ended) {
   struct scene {
     registration slot;
@@ -289,7 +289,7 @@ TEST(registration_model, what_was_opened_after_an_end_has_not_ended) {
   expect_holds(exhaustive("registration_end_open", 3), body);
 }
 
-/// A stream as TCP's: bytes come, and then its end. An edge is remembered until it is handed out, and the file is asked only then.
+/// A stream like TCP's: bytes, then its end. An edge is kept until it is handed out; then the file is asked.
 struct byte_stream {
   registration slot;
   sleeper reader;
@@ -303,14 +303,14 @@ struct byte_stream {
     edge.exchange(1, base::order::acq_rel);
     base::futex_wake(&edge, 1);
   }
-  /// The driver, until it has told the end.
+  /// The driver, until it has reported the end.
   void tell(std::uint32_t generation) noexcept {
     for (;;) {
-      // acq_rel. As above.
+      // acq_rel. As the kernel's own lock.
       while (edge.exchange(0, base::order::acq_rel) == 0) {
         static_cast<void>(base::futex_wait(edge, 0, base::never));
       }
-      // acquire. As above.
+      // acquire. Pairs with wake().
       const std::uint32_t now = state.load(base::order::acquire);
       const bool ends = (now & finished) != 0;
       slot.event(generation, ends ? news::lasts : news::once, news::none);
@@ -319,10 +319,10 @@ struct byte_stream {
   }
   /// Takes all that is there: less than the reader has room for.
   std::uint32_t take() noexcept {
-    // acq_rel. As above.
+    // acq_rel. As the kernel's own lock.
     return state.fetch_and(finished, base::order::acq_rel);
   }
-  /// Until the end; waits before it tries where it may. Returns the bytes.
+  /// Reads to the end; waits before it tries where it may. Returns the bytes.
   unsigned read_all() noexcept {
     unsigned sum = 0;
     for (bool drained = false;;) {
@@ -360,8 +360,8 @@ TEST(registration_model, who_has_read_all_may_wait_but_not_for_an_end_that_has_c
   expect_holds(at_random("registration_drained random"), body);
 }
 
-// An error that one try has told may be gone: the next one would block, and must be able to wait. And what lasts is there for who
-// comes later, however often it was consumed.
+// An error that a try has reported may be gone: the next try would block, and must be able to wait. A lasting
+// condition stays for later waiters, however often it was consumed.
 TEST(registration_model, what_lasts_refuses_only_those_who_have_not_tried) {
   struct scene {
     registration slot;

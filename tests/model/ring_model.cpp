@@ -64,7 +64,7 @@ struct workshop {
     }
   }
 
-  /// What the injector, or a worker, does with an item.
+  /// Does with an item what the injector, or a worker, does.
   void take(item* i) {
     const auto id = static_cast<std::size_t>(i - items.data());
     check(id < items.size(), "what is handed out is an item");
@@ -121,8 +121,7 @@ auto against_two_thieves(int steals, Own own) {
   };
 }
 
-// Form (b) of the parking rule, ring and packed word: the producer publishes and looks, the parker says so
-// and re-scans.
+// Form (b) of the parking rule, ring and packed word: publish and check against announce and re-scan.
 TEST(ring_model, a_publish_and_a_park_do_not_miss_each_other) {
   struct pair {
     workshop<4> w;
@@ -184,7 +183,7 @@ TEST(ring_model, a_batch_is_stolen_from) {
   expect_holds(exhaustive("ring_batch"), against_two_thieves<4>(1, own));
 }
 
-// A thief's own ring is stolen from while it steals: it may look empty, and yet have little room or none.
+// A thief's own ring is robbed while it steals: it may seem empty, and yet have little space or none.
 TEST(ring_model, a_thief_is_robbed) {
   const auto body = [](execution& e) {
     auto& w = e.make<workshop<4>>();

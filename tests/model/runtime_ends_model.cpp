@@ -1,5 +1,5 @@
-// P16: how a runtime ends. With a grace, with shields that hold out, with a closure that does not return, with exceptions that
-// nobody takes, and while tasks go on spawning.
+// P16: how a runtime ends. With a grace, with shields that hold out, with a closure that does not return,
+// with unhandled exceptions, and while tasks go on spawning.
 #include "base/futex.hpp"
 #include "model/whole.hpp"
 #include "sched/ledger.hpp"
@@ -36,7 +36,7 @@ using model::whole_exhaustive;
 using testing::check;
 using testing::execution;
 
-/// It ends after `span`, whatever happens, if it may take `limit`.
+/// Ends after `span`, whatever happens, if it may take `limit`.
 task<> holds_out(std::chrono::milliseconds span, std::chrono::milliseconds limit) {
   const guest here;
   const shield_guard held = shield(limit);
@@ -84,7 +84,7 @@ TEST(runtime_ends_model, a_shield_ends_with_the_grace_or_with_its_limit) {
   expect_holds(whole("ends_shields"), body);
 }
 
-/// What became of a clean-up that only the shutdown begins.
+/// The fate of a clean-up that only the shutdown begins.
 struct clean_up_seen {
   bool has_begun = false;
   bool has_ended = false;
@@ -103,7 +103,7 @@ task<> waits_after(signal& in) {
   in.raise();
   co_await sleep_for(1h);
 }
-/// Ends by itself, but after the shutdown has begun. With one worker: nobody else runs what it spawns.
+/// Ends by itself, but after the shutdown has begun. With one worker: no other thread runs its children.
 task<> ends_when_children_are_refused(signal& in) {
   const guest here;
   co_await sleep_for(1ms);  // it is in the list of all tasks
@@ -167,7 +167,7 @@ void an_end_is_unseen(const char* name, task<> (*work)(signal&, bool&), const ru
   expect_holds(whole(name), body);
 }
 
-// The shutdown announces itself to every task before the first one is refused, or is cancelled by a thread that has read the phase.
+// Before any task is refused, or cancelled by a thread that read the phase, all tasks know of the shutdown.
 TEST(runtime_ends_model, a_sender_goes_with_its_receiver) {
   an_end_is_unseen("ends_sender", sends, two_workers());
 }
@@ -241,13 +241,13 @@ TEST(runtime_ends_model, a_clean_up_that_begins_in_a_shutdown_without_a_grace_ha
   a_clean_up_has_its_limit("ends_clean_up_by_itself", ends_when_children_are_refused);
 }
 
-/// What its end cancels.
+/// Its destructor cancels the task.
 struct cancels_at_its_end {
   core::header* whom;
   ~cancels_at_its_end() { (void)core::cancel(*whom, cancel_reason::user); }
 };
 
-// The root of block_on(): no worker takes it out of a queue. Another task, which a worker has cancelled because of the phase, cancels it.
+// The root of block_on() is in no worker's queue. A task that was cancelled because of the phase cancels it.
 TEST(runtime_ends_model, a_clean_up_of_a_root_has_its_limit) {
   const auto body = [](execution& e) {
     auto& in = e.make<signal>();
@@ -288,7 +288,7 @@ TEST(runtime_ends_model, a_clean_up_of_a_root_has_its_limit) {
   expect_holds(whole("ends_clean_up_of_root"), body);
 }
 
-// A task runs under a shield when the shutdown reaches it, and raises another one: when that one's limit has passed it ends.
+// The shutdown reaches a task under a shield, which raises another one: the task ends with that one's limit.
 TEST(runtime_ends_model, a_shield_that_was_overridden_does_not_count_again) {
   const auto body = [](execution& e) {
     e.thread("root", [] {
@@ -312,7 +312,7 @@ TEST(runtime_ends_model, a_shield_that_was_overridden_does_not_count_again) {
   expect_holds(whole("ends_older_shield"), body);
 }
 
-// A task that waits for such a closure would be a survivor, too, and stay in memory: nobody may run it any more.
+// A task that awaits such a closure survives, too, and stays in memory: no thread may run it any more.
 TEST(runtime_ends_model, a_closure_that_does_not_return_is_left_to_itself) {
   const auto body = [](execution& e) {
     auto& go = e.make<signal>();
@@ -360,7 +360,7 @@ TEST(runtime_ends_model, a_closure_that_returns_within_the_grace_is_waited_for) 
   expect_holds(whole("ends_closure_in_time"), body);
 }
 
-// It goes on until it is cancelled. It is found by the sweep, or reads the phase when it begins: it is never given the whole grace.
+// A closure runs until it is cancelled. The sweep finds it, or it reads the phase: no whole grace.
 TEST(runtime_ends_model, a_closure_that_begins_beside_a_shutdown_hears_of_it) {
   const auto body = [](execution& e) {
     e.thread("root", [] {
@@ -377,7 +377,7 @@ TEST(runtime_ends_model, a_closure_that_begins_beside_a_shutdown_hears_of_it) {
   expect_holds(whole("ends_closure_beside"), body);
 }
 
-// The thread of a closure that was awaited is inside of nothing: the runtime does not go before that thread has.
+// The runtime joins the thread of an awaited closure before it is destroyed.
 TEST(runtime_ends_model, the_thread_of_a_closure_that_was_awaited_is_joined) {
   const auto body = [](execution& e) {
     e.thread("root", [] {
@@ -396,8 +396,8 @@ TEST(runtime_ends_model, the_thread_of_a_closure_that_was_awaited_is_joined) {
   expect_holds(whole("ends_awaited_closure"), body);
 }
 
-// The last reference to the runtime ends it: on the thread that drops the handle, or on the thread of the closure. The latter cannot wait
-// for its own end.
+// The last reference to the runtime ends it: on the thread that drops the handle, or on the thread of the
+// closure. The latter cannot wait for its own end.
 TEST(runtime_ends_model, the_result_of_a_closure_ends_the_runtime) {
   const auto body = [](execution& e) {
     e.thread("root", [] {
@@ -409,7 +409,7 @@ TEST(runtime_ends_model, the_result_of_a_closure_ends_the_runtime) {
   expect_holds(whole("ends_by_result"), body);
 }
 
-// A closure is admitted, and its thread stays away until the end is over: it comes to an end all the same.
+// A closure is admitted, and its thread starts only after the end: the closure ends all the same.
 TEST(runtime_ends_model, a_closure_that_comes_too_late_ends_at_once) {
   const auto body = [](execution& e) {
     auto& between = e.make<handover>();
@@ -436,8 +436,8 @@ TEST(runtime_ends_model, a_closure_that_comes_too_late_ends_at_once) {
   expect_holds(o, body);
 }
 
-// A plain thread waits for a place in the pool, which is taken by a closure that waits for that thread. It hears of the end at its
-// beginning, so the closure returns within the grace.
+// A plain thread waits for a place in the pool. The closure in that place waits for the thread. The thread is
+// woken when the end begins, so the closure returns within the grace.
 TEST(runtime_ends_model, who_waits_for_a_place_hears_of_the_end) {
   const auto body = [](execution& e) {
     auto& between = e.make<handover>();
@@ -582,7 +582,7 @@ TEST(runtime_ends_model, tasks_that_go_on_spawning_are_refused) {
   expect_holds(whole("ends_spawning"), body);
 }
 
-// Whoever joins a task that is queued runs it, and leaves its entry in the queue: a worker takes that away before it leaves.
+// A thread that joins a queued task runs it; its entry stays in the queue until a worker removes it.
 TEST(runtime_ends_model, a_queue_that_still_has_an_entry_of_a_task_that_has_ended) {
   const auto body = [](execution& e) {
     e.thread("root", [] {

@@ -1,5 +1,6 @@
-// P16, and the whole: the real runtime with two workers, its watchdog and its pool, four to eight tasks, timers, blocking work and
-// a foreign thread. Every task that was accepted ends once and gives its memory back, every one that was refused says so.
+// P16, and the whole: the real runtime with two workers, its watchdog and its pool, four to eight tasks,
+// timers, blocking work and a foreign thread. Every accepted task ends once and frees its memory, or is
+// refused.
 #include "model/whole.hpp"
 
 #include <rota/rota.hpp>
@@ -73,7 +74,7 @@ task<> spawns_and_waits() {
   co_await child;
 }
 
-// A shutdown meets tasks that sleep, that join and that have not begun, a closure, and a thread that goes on spawning.
+// A shutdown beside tasks that sleep, join and have not begun, a closure, and a thread that goes on spawning.
 TEST(runtime_model, a_shutdown_against_everything) {
   const auto body = [](execution& e) {
     auto& between = e.make<handover>();

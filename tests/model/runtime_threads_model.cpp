@@ -1,5 +1,5 @@
-// P13: the runtime's threads. Closures wait for one that is idle, that comes, or that could not be had; roles are lent while tasks
-// block; the watchdog sleeps while nothing happens, and sees who stays in a poll.
+// P13: the runtime's threads. Closures wait for an idle thread, a new one, or one that could not be started.
+// Tasks that block lend their roles. The watchdog sleeps while nothing happens, and reports long polls.
 #include "model/whole.hpp"
 
 #include <rota/rota.hpp>
@@ -71,7 +71,7 @@ TEST(runtime_threads_model, a_closure_that_was_awaited_has_given_its_place_on) {
   expect_holds(whole("threads_awaited"), body);
 }
 
-// The one thread there may be is about to leave when a closure comes.
+// The only allowed thread is about to leave when a closure comes.
 TEST(runtime_threads_model, closures_wait_for_one_of_few_threads) {
   const auto body = [](execution& e) {
     e.thread("root", [] {
@@ -88,7 +88,7 @@ TEST(runtime_threads_model, closures_wait_for_one_of_few_threads) {
   expect_holds(o, body);
 }
 
-// A closure whose thread could not be started runs all the same, on a thread that comes later.
+// A closure without a thread, because its start failed, runs on a thread that comes later.
 TEST(runtime_threads_model, closures_wait_for_a_thread_that_cannot_be_had) {
   const quiet here;
   const auto body = [](execution& e) {
@@ -126,7 +126,7 @@ TEST(runtime_threads_model, closures_that_wait_for_a_thread_get_the_watchdog_up)
   expect_holds(o, body);
 }
 
-// All workers are blocked by tasks, in each of the ways there are. Whoever plays their roles finds the rest.
+// All workers are blocked by tasks, in each possible way. The threads that take their roles find the rest.
 TEST(runtime_threads_model, tasks_that_block_lend_their_roles) {
   const auto body = [](execution& e) {
     auto& go = e.make<signal>();
@@ -163,7 +163,7 @@ TEST(runtime_threads_model, tasks_that_block_lend_their_roles) {
   expect_holds(whole("threads_block"), body);
 }
 
-// The root of block_on has no role to lend, and nobody to help.
+// The root of block_on has no role to lend, and no thread helps it.
 TEST(runtime_threads_model, the_root_blocks) {
   const auto body = [](execution& e) {
     e.thread("root", [] {
@@ -204,7 +204,7 @@ TEST(runtime_threads_model, roles_that_find_no_thread_are_offered) {
   expect_holds(o, body);
 }
 
-/// Its thread takes the role of a worker that has blocked meanwhile, once the closure has returned.
+/// Its thread takes the role of a worker that has blocked meanwhile, after the closure has returned.
 task<int> blocks_beside_a_closure() {
   auto closure = spawn_blocking([] {});
   auto child = spawn([]() -> task<int> {
@@ -216,15 +216,15 @@ task<int> blocks_beside_a_closure() {
   co_return got;
 }
 
-// The pool has no thread but the one that runs a closure, or the system gives none at first. Only a thread that takes the role later can
-// run the child.
+// The pool has only the thread of a closure, or no thread can be started at first. Only a thread that takes
+// the role later can run the child.
 TEST(runtime_threads_model, a_role_that_finds_no_thread_is_played_by_the_next_free_one) {
   const quiet here;
   const auto body = [](execution& e) {
     e.thread("root", [] {
       with_few_threads([] {
         runtime_options o = one_worker();
-        // One that is kept never leaves, and so never looks at the queues again by itself.
+        // A kept thread never leaves, and so never polls the queues again by itself.
         o.blocking = {.min_threads = testing::choose(2), .max_threads = 1, .keep_alive = 1ms};
         runtime rt(o);
         auto worker_blocks = rt.spawn(blocks_beside_a_closure());
@@ -238,7 +238,7 @@ TEST(runtime_threads_model, a_role_that_finds_no_thread_is_played_by_the_next_fr
   expect_holds(o, body);
 }
 
-/// A task that blocks until its child ends, beside a closure that tells that all of them have begun.
+/// A task that blocks until its child ends, beside a closure that signals that all of them have begun.
 void spawn_one_that_blocks(runtime& rt, signal& go) {
   rt.spawn([&go]() -> task<> {
       auto closure = spawn_blocking([&go] { go.raise(); });
@@ -248,7 +248,7 @@ void spawn_one_that_blocks(runtime& rt, signal& go) {
     }).detach();
 }
 
-// The only other thread is called for the closure that the task waits for. It must not take the role before the closure.
+// The only other thread is called for the closure that the task awaits. It must run that, then the role.
 TEST(runtime_threads_model, a_role_that_is_offered_leaves_a_thread_for_the_closure_that_its_task_joins) {
   const quiet here;
   const auto body = [](execution& e) {
@@ -268,7 +268,7 @@ TEST(runtime_threads_model, a_role_that_is_offered_leaves_a_thread_for_the_closu
   expect_holds(whole("threads_offer_join"), body);
 }
 
-// While a role is offered, or is being taken. The blocked task returns when it hears of the end.
+// While a role is offered, or is being taken. The blocked task returns when it learns of the end.
 TEST(runtime_threads_model, a_shutdown_while_a_role_is_offered) {
   const quiet here;
   const auto body = [](execution& e) {
@@ -285,8 +285,8 @@ TEST(runtime_threads_model, a_shutdown_while_a_role_is_offered) {
   expect_holds(whole("threads_offer_end"), body);
 }
 
-// The thread that has taken the role blocks, too, and offers it again. The first one returns then, and must not take it back in the middle of
-// its task: it plays the role afterwards, since no other thread is free.
+// The thread that has taken the role blocks, too, and offers it again. The first one returns then, and must
+// not take it back in the middle of its task. It plays the role afterwards, since no other thread is free.
 TEST(runtime_threads_model, a_role_may_be_offered_again_by_the_thread_that_has_taken_it) {
   const quiet here;
   const auto body = [](execution& e) {
@@ -355,7 +355,7 @@ TEST(runtime_threads_model, closures_for_which_there_is_no_place_end_with_a_reas
   expect_holds(o, body);
 }
 
-// Plain threads wait for their place, and tasks that block take threads from the closures meanwhile. Everybody gets his turn.
+// Plain threads wait for a place, while blocking tasks take threads from the closures. Each gets its turn.
 TEST(runtime_threads_model, plain_threads_wait_for_a_place) {
   const auto body = [](execution& e) {
     auto& first = e.make<handover>();
@@ -390,8 +390,8 @@ TEST(runtime_threads_model, plain_threads_wait_for_a_place) {
   expect_holds(whole("threads_waiting"), body);
 }
 
-// A task that blocks has taken the only thread from the closures, or has tried to: when it has it back, or could not have another,
-// there is a place again. The first closure lasts until somebody has found that.
+// A blocking task takes the only thread from the closures, or tries to. When the thread is back, or another
+// start failed, a place is free again. The first closure lasts until a thread has found that.
 TEST(runtime_threads_model, a_place_that_comes_back_is_told_of) {
   const quiet here;
   const auto body = [](execution& e) {
@@ -425,7 +425,7 @@ TEST(runtime_threads_model, a_place_that_comes_back_is_told_of) {
   expect_holds(whole("threads_place_back"), body);
 }
 
-// The thread that brings the closure runs it itself: a plain one, a worker's, one of the pool.
+// The thread that brings the closure runs it itself: a plain one, a worker's, or one of the pool.
 TEST(runtime_threads_model, callers_run_what_finds_no_place) {
   const quiet here;
   const auto body = [](execution& e) {
@@ -443,7 +443,7 @@ TEST(runtime_threads_model, callers_run_what_finds_no_place) {
   expect_holds(whole("threads_callers"), body);
 }
 
-// It goes to sleep after some quiet looks, and nobody who gets up leaves it there.
+// The watchdog goes to sleep after some quiet polls; a thread that wakes up wakes it.
 TEST(runtime_threads_model, the_watchdog_sleeps_and_is_woken) {
   const auto body = [](execution& e) {
     e.thread("root", [] {
@@ -459,7 +459,7 @@ TEST(runtime_threads_model, the_watchdog_sleeps_and_is_woken) {
   expect_holds(o, body);
 }
 
-// At the very moment when the watchdog has been quiet for long enough: somebody gets up, a closure finds no thread, the end comes.
+// The watchdog is about to sleep. Meanwhile a worker wakes up, a thread start fails, or the end comes.
 TEST(runtime_threads_model, the_watchdog_lies_down_against_everything) {
   const quiet here;
   const auto body = [](execution& e) {
@@ -481,7 +481,7 @@ TEST(runtime_threads_model, the_watchdog_lies_down_against_everything) {
   expect_holds(o, body);
 }
 
-// A task that keeps its worker: what waits in its slot is given to the other one, and the task is reported once.
+// A task keeps its worker: the one in the worker's slot moves to the other; the first is reported once.
 TEST(runtime_threads_model, who_stays_in_a_poll_is_reported_and_robbed) {
   const quiet here;
   const auto body = [](execution& e) {
@@ -526,7 +526,7 @@ task<> waits_and_stays(runtime& rt, unsigned how, sync::event& go) {
   block_for(50ms);
 }
 
-// No worker gets up for it: its own thread wakes the watchdog. While it waits there is nothing to report.
+// No worker wakes up for it: its own thread wakes the watchdog. While it waits there is nothing to report.
 TEST(runtime_threads_model, a_root_that_stays_in_a_poll_is_reported) {
   const quiet here;
   const auto body = [](execution& e) {

@@ -1,6 +1,6 @@
-// Children that end while their scope closes, fails or is cancelled, and while their handles are taken or dropped. Nobody
-// touches a scope that has gone, every end is seen once, and every failure once: by the scope, by the handle's owner, or,
-// if neither is left, by the scheduler.
+// Children that end while their scope closes, fails or is cancelled, and while their handles are taken or
+// dropped. No access to a scope that has gone. Every end is seen once, and every failure once: by the scope,
+// by the owner of the handle, or, if neither is left, by the scheduler.
 #include "flow/brood.hpp"
 #include "model/parent_and_children.hpp"
 #include "time/shard.hpp"
@@ -14,14 +14,14 @@
 namespace rota::model {
 namespace {
 
-/// A parent with a scope whose body is `body`, on `workers` threads.
+/// A parent on `workers` threads, with a scope that runs `body`.
 template <class Body>
 void start_scope(execution& e, household& h, int workers, Body body) {
   auto work = [](Body inner) -> task<int> { co_return co_await with_scope(inner); };
   start(e, h, workers, work(body));
 }
 
-/// Its handle is a stranger's from now on.
+/// From now on a foreign thread owns its handle.
 void give_away(household& h, join_handle<void> child) {
   h.child.emplace(std::move(child));
   // release. Pairs with wait_for_handle(): the handle is there.
@@ -102,7 +102,7 @@ TEST(scope_model, what_is_closed_takes_no_more) {
   });
 }
 
-// The parent is cancelled, and leaves, while a stranger gives it a failure.
+// The parent is cancelled, and leaves, while a foreign thread gives it a failure.
 TEST(scope_model, a_failure_of_a_stranger_meets_a_parent_that_unwinds) {
   expect_holds_everywhere(
       "scope_stranger_unwinds",

@@ -1,5 +1,5 @@
-// The select: of what becomes ready together one is taken, by one, and the rest stays for others; also beside a cancellation, a
-// close, and the end of a task that it waits for.
+// The select: of cases that become ready together one is taken, by one, and the rest stays for others; also
+// beside a cancellation, a close, and the end of an awaited task.
 #include "model/waiting.hpp"
 
 #include <rota/channel/bounded.hpp>
@@ -28,7 +28,7 @@ using model::watched;
 using testing::check;
 using testing::execution;
 
-/// Where chance decides: which case a thread asks first, and whether a task's turn is over at once.
+/// Random choices: which case a thread tries first, and whether a task's turn is over at once.
 template <class Body>
 void expect_holds_for_each_order(const char* name, const Body& body, unsigned preemptions = 2) {
   testing::options o = exhaustive(name, preemptions);
@@ -40,7 +40,7 @@ void expect_holds_for_each_order(const char* name, const Body& body, unsigned pr
   expect_holds(o, body);
 }
 
-/// Two channels, whose items are bits of a set.
+/// Two channels with items that are bits of a set.
 struct shared {
   explicit shared(std::uint64_t capacity = 1)
       : a(bounded<std::uint32_t>(capacity)), b(bounded<std::uint32_t>(capacity)) {}
@@ -57,7 +57,7 @@ struct shared {
     check((seen.fetch_or(item, base::order::relaxed) & item) == 0, "each item comes once");
   }
   [[nodiscard]] std::uint32_t noted() const {
-    // relaxed. As above.
+    // relaxed. A set of the model's.
     return seen.load(base::order::relaxed);
   }
   void send_to_a(std::uint32_t item) {
@@ -81,7 +81,7 @@ struct shared {
   }
 };
 
-/// What a select got, and that what was done before it was sent is seen.
+/// Notes what a select got, and checks that what was done before the send is seen.
 void note(shared& x, selected<std::optional<std::uint32_t>, std::optional<std::uint32_t>>& first) {
   check((first.index() == 0 ? x.before_a : x.before_b).get() == 1, "what was done before is seen");
   const std::optional<std::uint32_t> got = first.visit([](auto& item) { return item; });
@@ -93,7 +93,7 @@ task<void> takes_one(shared& x) {
   auto first = co_await select(x.a.receiver.recv(), x.b.receiver.recv());
   note(x, first);
 }
-/// And gives back what it got, for who stands behind it.
+/// And gives back what it got, for the next waiter.
 task<void> passes_on(shared& x) {
   auto first = co_await select(x.a.receiver.recv(), x.b.receiver.recv());
   const std::uint32_t got = first.visit([](auto& item) { return *item; });
@@ -120,7 +120,7 @@ TEST(select_model, a_thread_takes_one_and_the_other_stays) {
   expect_holds_for_each_order("select_thread", body);
 }
 
-// One wake: a thread that has read it and misses the change would sleep for ever.
+// One wake: a thread that has read the word and misses the change would sleep for ever.
 TEST(select_model, a_thread_that_is_told_once_sees_what_has_changed) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>();
@@ -152,7 +152,7 @@ TEST(select_model, what_a_threads_loser_was_called_for_reaches_the_next) {
   expect_holds_for_each_order("select_thread_behind", body);
 }
 
-// What was granted before it gave up counts; nothing is granted to nobody.
+// A grant from before the timeout counts; no grant is lost.
 TEST(select_model, a_late_thread_has_taken_nothing) {
   struct scene {
     sync::semaphore permits{0};
@@ -180,7 +180,7 @@ TEST(select_model, a_late_thread_has_taken_nothing) {
   expect_holds_for_each_order("select_late", body);
 }
 
-// A look that does not wait is seen by nobody.
+// A try that does not wait is invisible to other threads.
 TEST(select_model, a_look_keeps_nothing_from_who_waits) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(2U);
@@ -223,7 +223,7 @@ struct waits_in_both : shared {
   canceller of_first;
 };
 
-// Called by both before it has run: who stands behind it gets the other.
+// Both channels wake it before it has run: the waiter behind it gets the other item.
 TEST(select_model, what_the_loser_was_called_for_reaches_the_next) {
   const auto body = [](execution& e) {
     auto& x = e.make<waits_in_both<task<void> (*)(shared&)>>(passes_on);
@@ -307,7 +307,7 @@ TEST(select_model, a_close_of_either_is_heard) {
   expect_holds_everywhere("select_close", body);
 }
 
-// A place that was granted, and a permit that was: who loses gives it to the next.
+// A granted place, and a granted permit: the loser hands it to the next.
 TEST(select_model, what_a_loser_was_granted_is_handed_on) {
   struct scene {
     sync::semaphore permits{0};
@@ -333,7 +333,7 @@ TEST(select_model, what_a_loser_was_granted_is_handed_on) {
   expect_holds_everywhere("select_granted", body);
 }
 
-// A send and a receive: only the winner has put in, or taken out.
+// A send and a receive: only the winner has put in, or taken out, an item.
 TEST(select_model, a_send_that_loses_has_put_nothing_in) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>();
@@ -383,7 +383,7 @@ TEST(select_model, a_task_that_loses_can_be_awaited_afterwards) {
   expect_holds_everywhere("select_join", body);
 }
 
-// Cancelled it waits for the ends of all of them.
+// A cancelled one waits for the ends of all of them.
 TEST(select_model, cancelled_its_tasks_have_ended_before_it) {
   struct scene {
     model::model_event never;

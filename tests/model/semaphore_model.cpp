@@ -1,4 +1,4 @@
-// P10, the semaphore: permits are conserved, those who wait get them in their order, and who gives up passes on what it had got.
+// P10, the semaphore: permits are conserved, waiters get them in order, and a cancelled waiter passes its on.
 #include "model/waiting.hpp"
 
 #include <rota/sync/semaphore.hpp>
@@ -23,14 +23,14 @@ struct shared {
   explicit shared(std::uint64_t permits) : sem(permits) {}
 
   on_heap<semaphore> sem;
-  base::atomic<std::uint64_t> out{0};  // permits that somebody has
+  base::atomic<std::uint64_t> out{0};  // permits in use
   model_scheduler s;
 
   /// With `n` permits; there are at most `most`.
   void use(std::uint64_t n, std::uint64_t most) {
     // relaxed. A count of the model's.
     check(out.fetch_add(n, base::order::relaxed) + n <= most, "not more than there are");
-    // relaxed. As above.
+    // relaxed. A count of the model's.
     out.fetch_sub(n, base::order::relaxed);
     sem->release(n);
   }
@@ -51,7 +51,7 @@ TEST(semaphore_model, threads_share_permits_and_all_come_back) {
   expect_holds(at_random("semaphore_threads random"), body);
 }
 
-// One permit is a lock: what was done under it is seen by the next, whichever way the permit goes.
+// One permit is a lock: what was done under it is seen by the next owner, however the permit moves.
 TEST(semaphore_model, one_permit_is_a_lock) {
   struct scene : shared {
     scene() : shared(1) {}
@@ -78,7 +78,7 @@ TEST(semaphore_model, one_permit_is_a_lock) {
   expect_holds(at_random("semaphore_lock random"), body);
 }
 
-// What a release does before is seen by who is let pass: also the first of two that each give a part.
+// A waiter sees what was done before the release: also before the first of two that each give a part.
 TEST(semaphore_model, parts_of_two_releases_bring_along_what_was_done_before) {
   struct scene : shared {
     scene() : shared(0) {}
@@ -144,7 +144,7 @@ TEST(semaphore_model, who_is_cancelled_passes_on_its_part_or_its_grant) {
   expect_holds(at_random("semaphore_cancel random"), body);
 }
 
-// Without any release: the part of the first is all that the second needs.
+// Without a release: the part of the first is all that the second needs.
 TEST(semaphore_model, a_part_that_is_given_back_serves_the_next) {
   const auto body = [](execution& e) {
     auto& x = e.make<with_a_line>();
@@ -183,7 +183,7 @@ TEST(semaphore_model, a_grant_that_is_passed_on_serves_the_next) {
   expect_holds(at_random("semaphore_passed_on random"), body);
 }
 
-/// One has the only permit, and a task waits for it.
+/// One thread has the only permit, and a task waits for it.
 struct with_one_permit : shared {
   base::cell<int> visits;
   watched<void> waiter{s, visits_with_it(*this)};
@@ -205,7 +205,7 @@ struct with_one_permit : shared {
   }
 };
 
-// Who releases has seen somebody who waits, and finds nobody; then a third takes it in passing.
+// A release has seen a waiter, and finds none; then a third thread takes the permit in passing.
 TEST(semaphore_model, a_permit_that_is_put_down_brings_along_what_was_done_before) {
   const auto body = [](execution& e) {
     auto& x = e.make<with_one_permit>();
@@ -255,7 +255,7 @@ TEST(semaphore_model, a_thread_gives_up_with_a_part) {
   expect_holds(at_random("semaphore_late random"), body);
 }
 
-// Both clocks ring at once: what is granted before it has given up is its own.
+// Both limits pass at once: a grant from before the waiter has given up counts.
 TEST(semaphore_model, a_thread_is_granted_while_it_gives_up) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(0U);
@@ -306,7 +306,7 @@ TEST(semaphore_model, who_is_granted_destroys_it) {
   expect_holds(at_random("semaphore_destroyed random"), body);
 }
 
-// More wait than one release wakes at once. The last to leave destroys it, while the giver may be just waking the first of them.
+// More waiters than one release wakes at once. The last to leave destroys it, perhaps while the giver wakes.
 TEST(semaphore_model, who_leaves_last_destroys_it_though_many_are_woken) {
   struct scene : shared {
     scene() : shared(0) {

@@ -1,4 +1,4 @@
-// The shared mutex: a writer is alone, readers are not kept out for nothing, and nobody is forgotten, whoever gives up or destroys it.
+// The shared mutex: writers are alone, readers not blocked in vain; no lost wakeup; cancels, destruction.
 #include "model/waiting.hpp"
 
 #include <rota/sync/shared_mutex.hpp>
@@ -22,7 +22,7 @@ using testing::execution;
 
 struct shared {
   on_heap<shared_mutex> m;
-  base::cell<int> written;  // by writers; readers look at it
+  base::cell<int> written;  // by writers; readers read it
   base::atomic<int> readers{0};
   base::atomic<int> seen_by{0};  // so many reads are over
   model_scheduler s;
@@ -33,10 +33,10 @@ struct shared {
     written.set(written.get() + 1);
   }
   int read() {
-    // relaxed. As above.
+    // relaxed. The lock orders it.
     readers.fetch_add(1, base::order::relaxed);
     const int seen = written.get();
-    // relaxed. As above.
+    // relaxed. The lock orders it.
     readers.fetch_sub(1, base::order::relaxed);
     // relaxed. A count of the model's.
     seen_by.fetch_add(1, base::order::relaxed);
@@ -131,14 +131,14 @@ struct reader_in_front : shared {
   }
 };
 
-// The thread goes only after the reader behind has been let in: nobody else would do that.
+// The thread goes only after the reader behind has been let in: only the cancelled writer does that.
 TEST(shared_mutex_model, a_writer_that_is_cancelled_lets_the_readers_behind_it_in) {
   expect_holds_everywhere("shared_cancelled_writer", [](execution& e) {
     auto& x = e.make<reader_in_front>();
     add_workers(e, x.s, 1);
     e.thread("canceller", [&x] {
       x.of_writer.cancel();
-      // relaxed. A look of the model's.
+      // relaxed: polled by the model only.
       while (x.seen_by.load(base::order::relaxed) == 0) base::cpu_relax();
       x.held.reset();
     });
@@ -149,7 +149,7 @@ TEST(shared_mutex_model, a_writer_that_is_cancelled_lets_the_readers_behind_it_i
   });
 }
 
-// The same by its limit, in a thread; the reader behind is a thread, too, and has seen nothing of an earlier writer but by the lock.
+// The same in threads, by the writer's limit. The reader behind sees an earlier writer only through the lock.
 TEST(shared_mutex_model, a_writer_that_is_late_lets_the_readers_behind_it_in) {
   expect_holds_everywhere("shared_late_writer", [](execution& e) {
     auto& x = e.make<shared>();
@@ -160,7 +160,7 @@ TEST(shared_mutex_model, a_writer_that_is_late_lets_the_readers_behind_it_in) {
         x.write();
       }
       const auto held = x.m->blocking_lock_shared();
-      // relaxed. A look of the model's.
+      // relaxed: polled by the model only.
       while (x.seen_by.load(base::order::relaxed) + wrote.load(base::order::relaxed) == 0) base::cpu_relax();
     });
     e.thread("late", [&x, &wrote] {
@@ -215,7 +215,7 @@ TEST(shared_mutex_model, what_every_reader_did_happens_before_the_writer) {
   });
 }
 
-// Whoever becomes a reader waits for another to come in beside it.
+// Each new reader waits for another to come in beside it.
 TEST(shared_mutex_model, a_downgrade_lets_the_readers_in_and_keeps_writers_out) {
   expect_holds_everywhere("shared_downgrade", [](execution& e) {
     auto& x = e.make<shared>();
@@ -223,11 +223,11 @@ TEST(shared_mutex_model, a_downgrade_lets_the_readers_in_and_keeps_writers_out) 
       auto alone = x.m->blocking_lock();
       x.write();
       const int mine = x.written.get();
-      // relaxed. Looks of the model's.
+      // relaxed: polled by the model only.
       const int before = x.seen_by.load(base::order::relaxed);
       const auto beside = shared_mutex::downgrade(std::move(alone));
       check(!static_cast<bool>(alone), "it has no lock any more");  // NOLINT(bugprone-use-after-move)
-      // relaxed. As above.
+      // relaxed: polled by the model only.
       while (before == 0 && x.seen_by.load(base::order::relaxed) == 0) base::cpu_relax();
       check(x.read() == mine, "no writer came between");
     });
@@ -249,7 +249,7 @@ TEST(shared_mutex_model, a_downgrade_lets_the_readers_in_and_keeps_writers_out) 
   });
 }
 
-// The reader in the line makes the downgrade take the list's lock; the one that comes by takes no lock but the word.
+// The reader in line makes the downgrade take the list's lock; the barging reader takes only the word.
 TEST(shared_mutex_model, a_reader_that_comes_by_after_a_downgrade_sees_what_was_written) {
   expect_holds_everywhere("shared_downgrade_by", [](execution& e) {
     auto& x = e.make<shared>();
@@ -265,7 +265,7 @@ TEST(shared_mutex_model, a_reader_that_comes_by_after_a_downgrade_sees_what_was_
   });
 }
 
-// The last to leave destroys it, while another may still be inside of its unlock, or of its way out of the line.
+// The last to leave destroys it. Another may still be inside its unlock, or leaving the line.
 TEST(shared_mutex_model, who_leaves_last_destroys_it) {
   struct scene : shared {
     base::atomic<int> owners{0};
@@ -280,7 +280,7 @@ TEST(shared_mutex_model, who_leaves_last_destroys_it) {
       // relaxed. The lock orders it, if it is the last.
       const bool is_last = owners.fetch_sub(1, base::order::relaxed) == 1;
       if (!is_last) return;
-      // Whoever counted before may still read.
+      // A reader that counted before may still read.
       if (beside.has_value()) {
         beside.reset();
         alone = m->blocking_lock();
@@ -292,7 +292,7 @@ TEST(shared_mutex_model, who_leaves_last_destroys_it) {
   for (const int readers : {0, 1, 2}) {
     expect_holds_everywhere("shared_destroyed_" + std::to_string(readers), [readers](execution& e) {
       auto& x = e.make<scene>();
-      // relaxed. Nobody else is there.
+      // relaxed: no other thread is there.
       x.owners.store(2 + (readers == 2 ? 1 : 0), base::order::relaxed);
       for (int i = 0; i < readers; ++i) e.thread("reader", [&x] { x.leave(false); });
       for (int i = readers; i < 2 || i < readers + 1; ++i) e.thread("writer", [&x] { x.leave(true); });
@@ -300,7 +300,7 @@ TEST(shared_mutex_model, who_leaves_last_destroys_it) {
   }
 }
 
-// Who gives up proves by try_lock that nobody has it, and destroys it: the last reader may still be on its way out.
+// A late waiter proves by try_lock that it is free, and destroys it. The last reader may still be leaving.
 TEST(shared_mutex_model, who_gives_up_and_finds_it_free_destroys_it) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>();
@@ -312,7 +312,7 @@ TEST(shared_mutex_model, who_gives_up_and_finds_it_free_destroys_it) {
       x.read();
     });
     e.thread("late", [&x, &reads] {
-      // relaxed. As above.
+      // relaxed. Says only that it has begun.
       while (reads.load(base::order::relaxed) == 0) base::cpu_relax();
       std::optional<shared_mutex::guard> alone;
       if (auto got = x.m->blocking_lock_for(std::chrono::nanoseconds(0))) alone = std::move(*got);
@@ -328,7 +328,7 @@ TEST(shared_mutex_model, who_gives_up_and_finds_it_free_destroys_it) {
   expect_holds_everywhere("shared_gone", body, 3);
 }
 
-/// More readers wait than one unlock wakes at once; behind them a writer, and one reader more. The last to leave destroys it.
+/// More waiting readers than one unlock wakes, then a writer, and a reader. The last to leave destroys it.
 struct crowd : shared {
   explicit crowd(bool with_writer) : inside(with_writer ? 5 : 3) {
     if (with_writer) {
@@ -392,7 +392,7 @@ TEST(shared_mutex_model, who_leaves_last_destroys_it_though_many_are_let_in) {
   });
 }
 
-// While the lock of the list is given away, those in front may have come and gone, and the writer has it.
+// While the lock of the list is released, those in front may have come and gone, and the writer has it.
 TEST(shared_mutex_model, who_lets_many_in_looks_again_after_it_has_woken_some) {
   expect_holds_everywhere("shared_crowd_writer", [](execution& e) {
     auto& x = e.make<crowd>(true);

@@ -1,4 +1,4 @@
-// The strand: one at a time, nobody is forgotten, whoever gives up, closes it or destroys it.
+// The strand: one at a time; no lost wakeup beside cancels, a close and destruction.
 #include "model/waiting.hpp"
 
 #include <rota/sync/strand.hpp>
@@ -27,7 +27,7 @@ struct shared {
     check(line->running_here(), "it is its turn");
     visits.set(visits.get() + 1);
   }
-  /// In a thread. True: it was not closed.
+  /// In a thread. Returns true if it was not closed.
   bool blocks() {
     try {
       line->blocking_run([this] { visit(); });
@@ -100,7 +100,7 @@ TEST(strand_model, a_turn_of_who_is_cancelled_goes_to_the_next) {
   });
 }
 
-// Those that wait are cancelled while a thread ends its turn.
+// Waiters are cancelled while a thread ends its turn.
 TEST(strand_model, who_is_cancelled_before_its_turn_leaves_the_line) {
   expect_holds_everywhere("strand_leaves", [](execution& e) {
     auto& x = e.make<shared>();
@@ -113,7 +113,7 @@ TEST(strand_model, who_is_cancelled_before_its_turn_leaves_the_line) {
   });
 }
 
-// The task leaves the line as the turn ends, so that the turn is not handed over; a thread takes it later.
+// The task leaves the line as the turn ends: so there is no hand-off, and a thread takes the turn later.
 TEST(strand_model, a_turn_after_one_that_was_left_in_the_line_sees_the_turn_before) {
   expect_holds_everywhere("strand_comes_after", [](execution& e) {
     auto& x = e.make<shared>();
@@ -148,7 +148,7 @@ TEST(strand_model, posts_take_their_places_in_order) {
   });
 }
 
-// In whatever state its task is: not begun, in its place, in its turn, at its end.
+// In each state of its task: not begun, in line, in its turn, at its end.
 TEST(strand_model, a_post_that_is_cancelled_gives_its_place_up) {
   expect_holds_everywhere("strand_post_cancelled", [](execution& e) {
     auto& x = e.make<shared>();
@@ -165,7 +165,7 @@ TEST(strand_model, a_post_that_is_cancelled_gives_its_place_up) {
   });
 }
 
-// Who joins is behind all that came in, and nobody comes in after it. Then it may be destroyed.
+// A join is behind all that came in, and admits none after it. Then the strand may be destroyed.
 TEST(strand_model, a_join_is_the_last) {
   expect_holds_everywhere(
       "strand_join",
@@ -180,7 +180,7 @@ TEST(strand_model, a_join_is_the_last) {
         }
         e.thread("joins", [&x] {
           x.line->blocking_join();
-          const int seen = x.visits.get();  // a race, if anybody is still in
+          const int seen = x.visits.get();  // a race if a turn is still running
           base::cpu_relax();
           check(x.visits.get() == seen, "nobody comes any more");
         });
@@ -192,7 +192,7 @@ TEST(strand_model, a_join_is_the_last) {
       3);
 }
 
-// The last turn destroys it, while who had it before may still be on its way out.
+// The last turn destroys it. The thread of the turn before may still be leaving.
 TEST(strand_model, who_joins_destroys_it) {
   expect_holds_everywhere(
       "strand_destroyed",
@@ -209,7 +209,7 @@ TEST(strand_model, who_joins_destroys_it) {
           });
         }
         e.thread("joins", [&x, &begun] {
-          // relaxed. As above.
+          // relaxed. Says only that it is in.
           while (begun.load(base::order::relaxed) != 2) base::cpu_relax();
           x.line->blocking_join();
           x.line.destroy();

@@ -1,5 +1,5 @@
-// A limit that moves: against its passing, against the task that arms its timer, around children, and beside a deadline and a shield of its
-// task. Nothing is lost: every execution ends, and the boundary that is further out reports. The real task core, scopes and groups run.
+// A limit that moves: against its passing, against the task that arms its timer, around children, and beside
+// a deadline and a shield. Every execution ends, and the outermost boundary reports. The real task core runs.
 #include "model/parent_and_children.hpp"
 
 #include <rota/cancel.hpp>
@@ -29,7 +29,7 @@ struct limited : household {
   bool moved = false;
 };
 
-/// Says at its end that one more is over, also if an exception comes out of it.
+/// Reports at its end that one more is over, also after an exception.
 struct tells_the_poller {
   explicit tells_the_poller(limited& of) : x(of) {}
   tells_the_poller(const tells_the_poller&) = delete;
@@ -54,7 +54,7 @@ task<int> under(limited& x, work what) {
   co_return end.has_value() ? 1 : 0;
 }
 
-/// It is `now`, until all parents have ended.
+/// Time stands at `now` until all parents have ended.
 void let_pass(execution& e, limited& x, base::time_point now) {
   e.thread("time", [&x, now] {
     // acquire. Pairs with tells_the_poller.
@@ -77,7 +77,7 @@ TEST(time_limit_model, that_becomes_earlier_while_its_task_arms_its_timer) {
   });
 }
 
-// The timer fires for the time from before.
+// The timer fires for the old time.
 TEST(time_limit_model, that_becomes_later_is_armed_again) {
   expect_holds_everywhere("limit_again", [](execution& e) {
     auto& x = e.make<limited>();
@@ -172,7 +172,7 @@ TEST(time_limit_model, goes_with_the_last_that_uses_it) {
   });
 }
 
-// No timeout uses it: the one that gives up the last handle comes after what the other has done.
+// No timeout uses it: the thread that drops the last handle sees what the other one has done.
 TEST(time_limit_model, goes_after_the_last_use_of_each_handle) {
   expect_holds_everywhere("limit_two_handles", [](execution& e) {
     auto& first = e.make<time_limit>(time_limit::at(due));
@@ -219,7 +219,7 @@ TEST(time_limit_model, around_a_group_ends_the_children) {
   expect_that_children_end("limit_group", in_a_group, 3);
 }
 
-// No timer has fired, and the task hears of an end: it finds the limit over by the clock, and then the deadline around that.
+// No timer has fired. The task is woken, and sees by the clock the passed limit, then the outer deadline.
 task<void> hears_of_an_end(limited& x) { co_await x.ended.wait(); }
 task<int> under_a_deadline_and(limited& x) {
   const tells_the_poller last(x);

@@ -1,5 +1,5 @@
 // P9: a timer is cancelled, fires, is armed again and is freed, all at once. Each arm ends once, no waker is
-// touched under a lock, and nobody touches a node that its owner may have freed.
+// touched under a lock, and no thread touches a node that its owner may have freed.
 #include <gtest/gtest.h>
 
 #include <new>
@@ -151,7 +151,7 @@ TEST(timer_model, the_owner_arms_again_here_while_a_stranger_cancels_and_a_poll_
       2);
 }
 
-/// A waker that looks at the timers again, as user code may: it hangs if it is called under the lock.
+/// A waker that reads the timers again, as user code may: it hangs if it is called under the lock.
 struct neighbour {
   timer_node* node;
   static void cancel(void* data) noexcept {
@@ -206,7 +206,7 @@ TEST(timer_model, timers_that_are_moved_to_a_finer_slot_are_not_lost) {
   });
 }
 
-/// How a poller sleeps on the timers: it announces, looks again, sleeps. Arming publishes, then looks at the
+/// How a poller sleeps on the timers: it announces, re-checks, sleeps. Arming publishes, then reads the
 /// announcement. Both by a read-modify-write of the same word.
 TEST(timer_model, a_poller_that_goes_to_sleep_does_not_miss_an_earlier_timer) {
   expect_holds_everywhere("announce", [](execution& e) {

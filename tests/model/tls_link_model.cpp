@@ -1,5 +1,5 @@
-// A link of TLS, with an engine that encrypts nothing: one task reads and one writes, whoever is cancelled; nobody waits for what has come already, no
-// byte is lost, and none comes twice.
+// A link of TLS with an engine that encrypts nothing: one task reads and one writes, with cancellations. No
+// lost wakeup, no lost byte, and none comes twice.
 #include "base/mutex.hpp"
 #include "model/waiting.hpp"
 
@@ -40,7 +40,7 @@ TEST(tls_link_model, the_last_owner_destroys_what_the_other_one_has_used) {
   expect_holds_everywhere("tls_last_owner", body);
 }
 
-/// A record is its mark and a byte. A message that is no data is two bytes, and between them no record may be made.
+/// A record is its mark and a byte. A message without data is two bytes, with no record between them.
 class plain_engine {
  public:
   static constexpr std::byte mark{0xf0};
@@ -189,7 +189,7 @@ task<void> writes(shared& x, int what) {
   check(put == 1U, "it is taken");
 }
 
-/// Is heard as the other one, `farewell`.
+/// The peer sees it as the other one, `farewell`.
 task<void> finishes(shared& x, int /*farewell*/) {
   const result<void> end = co_await x.link->finish();
   check(end.has_value(), "it goes");
@@ -199,7 +199,7 @@ task<void> gives(shared& x, std::byte what) {
   const result<std::size_t> put = co_await x.far.write(std::span(&what, 1));
   check(put == 1U, "somebody reads");
 }
-/// At the far end, a record of this byte, and no more than that.
+/// At the far end, a record of this byte, and no more.
 task<void> hears(shared& x, int what) {
   for (const std::byte expected : {plain_engine::mark, static_cast<std::byte>(what)}) {
     std::byte one{};
@@ -208,7 +208,7 @@ task<void> hears(shared& x, int what) {
   }
 }
 
-// The second half comes to a reader, who wants more; the peer waits for the writer before there is more.
+// The reader gets the second half, and wants more; the peer waits for the writer before it sends more.
 task<void> answers_between(shared& x, int what) {
   co_await gives(x, plain_engine::second_half);
   co_await hears(x, what);
@@ -283,16 +283,16 @@ void expect_answers(
       preemptions);
 }
 
-// There is room for half of a record, and two tasks have one to send.
+// There is space for half of a record, and two tasks have one to send.
 TEST(tls_link_model, a_reader_that_answers_waits_for_its_turn) {
   expect_answers("tls_answer", plain_engine::question, 1, 1);
 }
 
-// There is room for both, and the reader does not wait for the turn: whoever has it sends the answer.
+// There is space for both, and the reader does not wait for the turn: the owner of the turn sends the answer.
 TEST(tls_link_model, an_answer_goes_although_the_reader_waits_for_no_turn) {
   expect_answers("tls_remark", plain_engine::remark, 1, 4);
 }
-// The second one is made when the first has been sent: whoever has sent that may still have the turn, and has found nothing more.
+// The second answer is made when the first is sent. Its sender may still have the turn and see no more.
 TEST(tls_link_model, an_answer_goes_that_is_made_while_another_one_is_sent) {
   expect_answers("tls_two_remarks", plain_engine::remark, 2, 4, 2);
 }

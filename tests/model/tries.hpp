@@ -11,8 +11,8 @@
 
 namespace rota::model {
 
-/// One sender is in the middle of its move, and another has gone past it. From then on there is an item: either the other's, unless that is the
-/// first to be taken, or what is sent before the second is. `make`: the channel, with three places.
+/// One sender is in its move, and another has overtaken it. From then on there is an item: the other's, or,
+/// if that is taken first, one sent before the second is taken. `make`: the channel, with three places.
 template <class Make>
 auto a_try_says_empty_only_of_an_empty_channel(Make make) {
   struct meeting {
@@ -38,8 +38,8 @@ auto a_try_says_empty_only_of_an_empty_channel(Make make) {
   };
 }
 
-/// One item is there from the beginning, and another is sent before that one goes: a try beside it finds an item. `make`: the channel,
-/// with two places, or with one if it drops the oldest. `goes_on`: sends the other item, and then takes one out.
+/// One item is there at first, and another is sent before that one goes: a try beside it finds an item.
+/// `make`: the channel with two places, or one if it drops the oldest. `goes_on`: sends one, then takes one.
 template <class Make, class GoesOn>
 void expect_one_is_always_there(std::string_view name, Make make, GoesOn goes_on) {
   testing::options stale = exhaustive(name);

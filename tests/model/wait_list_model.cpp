@@ -1,4 +1,4 @@
-// The wait list: a section that wakes many gives the lock away in between, and its list is not destroyed before it is back.
+// The wait list: a long section releases its lock in between, and its list lives until it has it back.
 #include "model/waiting.hpp"
 
 #include <rota/detail/wait_list.hpp>
@@ -39,7 +39,7 @@ struct crowd {
     dropped = std::move(nodes[i].wake);
     nodes[i].set(wait_state::idle);
   }
-  /// The last one does not wait any more. The others have passed, and so many givers are inside, or away, or done.
+  /// The last one stops waiting. The others have passed, and `all_givers` are inside, away, or done.
   void destroy_if_all_have_passed(int all_givers) {
     if (givers_then != all_givers) return;
     for (std::size_t i = 0; i + 1 < N; ++i) {
@@ -69,7 +69,7 @@ struct crowd {
 
   on_heap<wait_list> list;
   base::cell<int> givers;  // under its lock
-  int givers_then = 0;     // of who gives up
+  int givers_then = 0;     // as the cancelled waiter sees it
   std::array<wait_node, N> nodes;
 };
 

@@ -13,7 +13,7 @@
 
 namespace rota::model {
 
-/// Something in memory of the heap's, so that whoever touches it after its end is seen.
+/// Something in heap memory, so that a use after free is detected.
 template <class T>
 class on_heap {
  public:
@@ -63,11 +63,11 @@ inline void add_workers(execution& e, model_scheduler& s, int count) {
   for (int i = 0; i < count; ++i) e.daemon("worker", [&s] { s.work(); });
 }
 
-/// When one begins to wait for two signals: at any time, where only both let it pass; or when both are over.
+/// When a wait for two signals begins: at any time, if only both let it pass; or when both are over.
 enum class begins : bool { at_any_time, when_both_are_over };
 
-/// Two give the same signal to a `Primitive`, made of `made_of`, each after something of its own. Who waits sees both, although the second
-/// signal may have found what it would have changed.
+/// Two threads give the same signal to a `Primitive`, made of `made_of`, each after a write of its own. A
+/// waiter sees both, although the second signal may change nothing.
 template <class Primitive, class Signal, class... Args>
 void expect_both_are_brought_along(std::string_view name, begins when, Signal signal, Args... made_of) {
   struct scene {
@@ -88,7 +88,7 @@ void expect_both_are_brought_along(std::string_view name, begins when, Signal si
     e.thread("left", [&x, signals] { signals(x.left); });
     e.thread("right", [&x, signals] { signals(x.right); });
     e.thread("waiter", [&x, when] {
-      // relaxed. As above.
+      // relaxed. A count of the model's, of signals that are over.
       if (when == begins::when_both_are_over && x.signals.load(base::order::relaxed) != 2) return;
       x.of->blocking_wait();
       check(x.left.get() + x.right.get() == 2, "both are seen");

@@ -1,4 +1,4 @@
-// The watch: a value is read whole and never goes back, each change is heard of, and what nobody looks at any more ends once.
+// The watch: a value is read whole and never goes back, each change is noticed, an unread value ends once.
 #include "model/waiting.hpp"
 
 #include <rota/channel/watch.hpp>
@@ -32,7 +32,7 @@ struct in_words {
 };
 static_assert(detail::lies_in_words<in_words>);
 
-/// The same in a node. The model sees who touches it at the wrong time.
+/// The same in a node. The model detects an access at the wrong time.
 struct in_node {
   explicit in_node(std::uint64_t n) : value(n) {}
   in_node(const in_node& other) : value(other.number()) {}
@@ -90,7 +90,7 @@ TYPED_TEST(watch_model, a_value_is_whole_and_never_goes_back) {
   });
 }
 
-// It waits after it has looked, without the lock.
+// It waits after a check without the lock.
 TYPED_TEST(watch_model, who_waits_hears_of_each_value_that_it_has_not_seen) {
   expect_holds_everywhere(this->named("hears"), [](execution& e) {
     auto made = watch(TypeParam::of(0));
@@ -206,7 +206,7 @@ task<void> hears(watch_receiver<T>& of) {
   check(more.has_value(), "nobody closes it");
 }
 
-// Cancelled beside the send: the other one hears all the same, and so does who asks the same receiver again.
+// Cancelled beside the send: the other waiter is woken, and so is a later one at the same receiver.
 TYPED_TEST(watch_model, a_cancelled_wait_has_seen_nothing) {
   struct scene {
     scene() {

@@ -1,4 +1,4 @@
-// P11, weak senders: one becomes a sender while there is another, or never again, and the last of all frees the channel.
+// P11, weak senders: one can be upgraded only while a sender exists, and the last half frees the channel.
 #include "model/waiting.hpp"
 
 #include <rota/channel/bounded.hpp>
@@ -13,7 +13,7 @@ using model::expect_holds_everywhere;
 using testing::check;
 using testing::execution;
 
-/// An upgrade beside the end of the last sender: either it holds the channel open, and what it sends arrives, or there is the end.
+/// An upgrade beside the end of the last sender: it keeps the channel open, or the end has come.
 template <class Halves>
 void expect_upgrade_holds(const char* name, Halves (*make)()) {
   expect_holds_everywhere(name, [make](execution& e) {

@@ -1,4 +1,4 @@
-// P11, the channel that is bounded by weight: the weight comes back once, the line is kept, and no thread waits for what is there.
+// P11, the channel bounded by weight: weight comes back once, the line is kept, no wait for what is there.
 #include "model/last_receiver.hpp"
 #include "model/tries.hpp"
 #include "model/waiting.hpp"
@@ -123,7 +123,7 @@ TEST(weighed_model, two_senders_and_two_receivers) {
   expect_holds_everywhere("weighed_two_and_two", body, 1);
 }
 
-// What was done before a send is seen by the receiver; and what is moved out before the next item is moved in.
+// A receiver sees what was done before the send; one item is moved out before the next is moved in.
 TEST(weighed_model, items_come_in_order_and_bring_along_what_was_done_before) {
   expect_holds_everywhere("weighed_order", [](execution& e) {
     auto& x = e.make<shared>(1U, 9U);
@@ -160,7 +160,7 @@ TEST(weighed_model, the_weight_that_comes_back_wakes_the_sender_that_waits_for_i
   });
 }
 
-// A light item finds room, but a heavy one waits in front of it.
+// A light item would fit, but a heavy one waits in front of it.
 TEST(weighed_model, a_light_item_does_not_overtake_a_heavy_one) {
   struct scene : shared {
     scene() : shared(4, 3) {
@@ -205,7 +205,7 @@ struct two_that_wait : shared {
   std::optional<canceller> of_first;
 };
 
-// The heavy one is cancelled: only that makes room for the light one behind it.
+// The heavy one is cancelled: only that makes space for the light one behind it.
 TEST(weighed_model, a_cancelled_sender_in_front_passes_on_its_chance) {
   expect_holds_everywhere("weighed_cancel", [](execution& e) {
     auto& x = e.make<two_that_wait>(1U);
@@ -235,7 +235,7 @@ TEST(weighed_model, a_sender_that_is_cancelled_beside_the_room_for_it_passes_tha
   });
 }
 
-// It was granted room, and is cancelled before it runs: the thread behind it gets the room.
+// It was granted space, and is cancelled before it runs: the thread behind it gets the space.
 TEST(weighed_model, room_that_a_cancelled_sender_was_granted_reaches_the_next) {
   struct scene : shared {
     scene() : shared(4, 3) {
@@ -366,7 +366,7 @@ TEST(weighed_model, a_try_says_empty_only_of_an_empty_channel) {
       "weighed_never_empty", [] { return ones<std::uint32_t>(2); }, model::sends_and_receives);
 }
 
-// The channel has two slots at first, and both have items: two threads add the others, and one of them needs not.
+// The channel has two slots at first, both with items: two threads add the others, and one need not.
 TEST(weighed_model, two_senders_that_grow_it) {
   expect_holds_everywhere("weighed_grows", [](execution& e) {
     auto& x = e.make<shared>(4U, 9U);
@@ -381,7 +381,7 @@ TEST(weighed_model, two_senders_that_grow_it) {
   });
 }
 
-// It finds no room for its weight, and when it joins the line there is room and no slot: it adds slots, since no item may leave any more.
+// It finds no space for its weight; when it joins the line there is space and no slot: it adds slots.
 TEST(weighed_model, a_sender_that_grows_it_when_it_joins) {
   expect_holds_everywhere("weighed_grows_late", [](execution& e) {
     auto& x = e.make<shared>(4U, 3U);
@@ -400,7 +400,7 @@ TEST(weighed_model, a_sender_that_grows_it_when_it_joins) {
   });
 }
 
-// It joins the line and leaves it at once. A try beside it may say `full`; one that comes later finds that no sender waits.
+// It joins the line and leaves at once. A try beside it may say `full`; a later one finds no waiting sender.
 TEST(weighed_model, a_try_select_leaves_nothing_behind) {
   expect_holds_everywhere("weighed_try_select", [](execution& e) {
     auto& x = e.make<shared>(4U, 4U);
@@ -419,7 +419,7 @@ TEST(weighed_model, a_try_select_leaves_nothing_behind) {
   });
 }
 
-// Two receivers are in the middle of their moves, and two senders wait: one item that has left makes room for one.
+// Two receivers are in their moves, and two senders wait: one item that has left makes space for one.
 TEST(weighed_model, an_item_that_is_leaving_makes_no_room_yet) {
   expect_holds_everywhere(
       "weighed_leaving",
@@ -439,7 +439,7 @@ TEST(weighed_model, an_item_that_is_leaving_makes_no_room_yet) {
 
 // ---- receivers
 
-// Receivers that wait, and one that comes by: each item wakes one that is left.
+// Waiting receivers, and a barging one: each item wakes one of those that still wait.
 TEST(weighed_model, a_receiver_that_comes_by_leaves_no_other_behind) {
   expect_holds_everywhere("weighed_comes_by", [](execution& e) {
     auto& x = e.make<shared>(4U, 9U);

@@ -49,7 +49,7 @@ inline runtime_options one_worker() {
   return o;
 }
 
-/// Where threads may fail to start: the runtime's own make its constructor throw.
+/// For models in which thread starts may fail: a failure of the runtime's own makes its constructor throw.
 template <class Body>
 void with_few_threads(Body body) {
   try {
@@ -68,7 +68,7 @@ class guest {
   ~guest() { testing::track_delete(this); }
 };
 
-/// Something that one thread tells others.
+/// One thread signals others.
 class signal {
  public:
   void raise() {
@@ -91,7 +91,7 @@ class signal {
   base::atomic<std::uint32_t> word_{0};
 };
 
-/// What one thread leaves for another.
+/// One thread hands a value to another.
 class handover {
  public:
   void leave(runtime_handle h) {
@@ -110,7 +110,7 @@ class handover {
   signal is_there_;
 };
 
-/// Where every execution says something on standard error: it is left out, but for a replay.
+/// For executions that write to standard error: the output is dropped, except in a replay.
 class quiet {
  public:
   quiet() {

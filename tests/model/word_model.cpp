@@ -1,12 +1,12 @@
-// P1, P18: the task's state word, and the release of its memory. Workers, wakers, a canceller and a joiner that claims, around one task: what is checked is what
-// the rules and their orders promise to whoever follows their duties.
+// P1, P18: the task's state word, and the release of its memory. Workers, wakers, a canceller and a joiner
+// that claims, around one task: the rules and their orders hold for all threads that keep their duties.
 #include "model/word_world.hpp"
 #include "task/state.hpp"
 
 namespace rota::core {
 namespace {
 
-/// Who takes part.
+/// The participants.
 struct cast {
   unsigned workers = 1;
   unsigned wakers = 2;
@@ -104,7 +104,7 @@ TEST(word_model, all_of_them_by_priority) {
 
 // --- single promises
 
-/// The one thing between the waker's plain write and the run's read is a wake that changes nothing.
+/// Only a wake that changes nothing orders the waker's plain write before the run's read.
 TEST(word_model, a_redundant_wake_publishes) {
   const auto body = [](execution& e) {
     auto& word = e.make<state>(spawned_word);
@@ -117,7 +117,7 @@ TEST(word_model, a_redundant_wake_publishes) {
       told.store(1, base::order::relaxed);
     });
     e.thread("worker", [&] {
-      // relaxed. As above.
+      // relaxed. Says that the wake is over, and orders nothing.
       while (told.load(base::order::relaxed) == 0) base::cpu_relax();
       check(word.pop() == on_pop::run, "it runs");
       check(data.get() == 7, "the wake's effects are seen");
@@ -140,7 +140,7 @@ TEST(word_model, a_wake_of_a_running_task_publishes_to_the_next_look) {
       });
     }
     e.thread("worker", [&] {
-      // relaxed. As above.
+      // relaxed. Says that the wake is over, and orders nothing.
       while (told.load(base::order::relaxed) < 2) base::cpu_relax();
       check(word.suspend() == on_suspend::resubmit, "it looks once more");
       check(data.get() == 7, "and sees why");
@@ -149,7 +149,7 @@ TEST(word_model, a_wake_of_a_running_task_publishes_to_the_next_look) {
   expect_holds(exhaustive("word_notified", 3), body);
 }
 
-/// `parked` is the last touch: the waker's run frees the task at once.
+/// `parked` is the last access: the waker's run frees the task at once.
 TEST(word_model, detached_and_woken_in_the_suspend_window) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(1U, entered_word);
@@ -168,8 +168,8 @@ TEST(word_model, detached_and_woken_in_the_suspend_window) {
   expect_holds(exhaustive("word_window", 3), body);
 }
 
-/// A shielded task waits for leaf 1, which fires; unshielded it waits for leaf 2, which never does. A cancellation at any
-/// time must end it.
+/// A shielded task waits for leaf 1, which fires; unshielded it waits for leaf 2, which never fires. A
+/// cancellation at any time must end it.
 class shielded final : public world {
  public:
   shielded() : world(2) {}

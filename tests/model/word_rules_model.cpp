@@ -1,5 +1,5 @@
-// P1: a task that does everything a running task may do, with everybody around it who may touch its word. Prints how often
-// each rule was taken from each lifecycle, with an entry in a queue and without, and fails if one that is possible never was.
+// P1: a task that does all that a running task may do, with all threads around it that may touch its word.
+// Prints how often each rule was taken, by lifecycle and queue entry, and fails if a possible one never was.
 #include <array>
 
 #include "model/word_world.hpp"
@@ -138,12 +138,12 @@ class restless final : public world {
       return suspend(&state::yield);
     }
     if (wish == 1 && over) return finish(false);
-    // Somebody must still come, or it would stay idle for ever.
+    // A wake must still come, or it would stay idle for ever.
     if (!over) return suspend(&state::suspend);
     finish(false);
   }
 
-  /// Up to the root; or a clean-up comes in between; or it stops at a deadline.
+  /// Unwinds to the root; or a clean-up comes in between; or it stops at a deadline.
   void unwind() {
     static_cast<void>(task().word.begin_unwind());
     switch (choose(3)) {

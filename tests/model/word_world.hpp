@@ -1,4 +1,4 @@
-// A task whose frames, result and queue are stand-ins, around a real state word; and the ledger of what happened to it.
+// A task with stand-ins for frames, result and queue, around a real state word; the ledger of its life.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,11 +29,11 @@ struct subject {
   explicit subject(snapshot initial) : word(initial) {}
 
   state word;
-  base::cell<int> frames;     // the running thread's
-  base::cell<int> owners;     // 1 while a thread runs it
-  base::cell<bool> in_place;  // the running thread is the joiner's, and has not let go of it since it began
-  base::cell<int> outcome;    // written before complete; read by the joiner, or destroyed by whoever must
-  base::atomic<unsigned> events;  // what the leaf waits for
+  base::cell<int> frames;         // the running thread's
+  base::cell<int> owners;         // 1 while a thread runs it
+  base::cell<bool> in_place;      // the running thread is the joiner's, and has held it since it began
+  base::cell<int> outcome;        // written before complete; read by the joiner, or destroyed
+  base::atomic<unsigned> events;  // the leaf waits for these
   int suspensions_left = 0;
   int yields_left = 0;
 };
@@ -73,11 +73,11 @@ class world {
         continue;
       }
       std::uint32_t one = 1;
-      // acq_rel. Pairs with enqueue(). failure: relaxed. Somebody else was faster.
+      // acq_rel: pairs with enqueue(). failure: relaxed: another thread was faster.
       if (entries_.compare_exchange_strong(one, 0, base::order::acq_rel, base::order::relaxed)) return;
     }
   }
-  /// As above, if there is one.
+  /// As take_entry(), if there is one.
   bool try_take_entry() {
     std::uint32_t one = 1;
     // acq_rel. Pairs with enqueue(). failure: relaxed. There is none.
@@ -116,7 +116,7 @@ class world {
       case on_pop::nothing: return;
     }
   }
-  /// What overflow does: entries of tasks that are not scheduled go, the others move on.
+  /// What overflow does: drops entries of tasks that are not scheduled, moves the others.
   void move_entry() {
     if (!try_take_entry()) return;
     switch (task_->word.drop_entry()) {
@@ -125,7 +125,7 @@ class world {
       case on_drop_entry::dropped: return;
     }
   }
-  /// `in_place`: as a task that awaits it does; else as a thread that blocks for it.
+  /// `in_place`: like a task that awaits it; else like a thread that blocks for it.
   bool claim(bool in_place) {
     if (task_->word.claim() == on_claim::refused) return false;
     task_->in_place.set(in_place);
@@ -133,7 +133,7 @@ class world {
     return true;
   }
 
-  /// One look at the leaf, and what follows. The task ends when both events have come, or as cancelled.
+  /// One check of the leaf, and what follows. The task ends when both events have come, or as cancelled.
   virtual void run() {
     subject& t = *task_;
     take_over();
@@ -193,7 +193,7 @@ class world {
   void suspend(on_suspend (state::*how)() noexcept) {
     task_->owners.set(0);
     task_->in_place.set(false);
-    // Nothing of the task may be touched after `parked`.
+    // No access to the task is allowed after `parked`.
     if ((task_->word.*how)() == on_suspend::resubmit) enqueue();
   }
 

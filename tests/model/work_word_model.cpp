@@ -1,5 +1,5 @@
-// A work's word, its waiters, its slot: run, cancelled, stopped, timed out, given up and waited for at once, on the real pool. Exactly
-// one end, told of once; nobody who waits is forgotten; a slot goes back, and an old id finds nothing of whoever has it next.
+// A job's word, its waiters, its slot: run, cancelled, stopped, timed out, given up and awaited at once, on
+// the real pool. One end, reported once; no lost wakeup; a slot goes back, and an old id is stale.
 #include "model/pool_world.hpp"
 
 #include <rota/pool/this_work.hpp>
@@ -35,7 +35,7 @@ struct world {
   thread_pool pool;
 };
 
-// ---- memory -----------------------------------------------------------------------------------------------------------
+// ---- memory -----------------------------------------------------------------------------------------------
 
 // Two threads drop handles of ended works after the pool has gone: the last one frees its memory.
 TEST(work_word_model, handles_that_outlive_the_pool_free_its_memory_together) {
@@ -51,7 +51,7 @@ TEST(work_word_model, handles_that_outlive_the_pool_free_its_memory_together) {
   expect_holds(pool_exhaustive("pool_memory"), body);
 }
 
-// An id that was never given out is looked up as the first slots are made.
+// A search for an id that was never given out, while the first slots are made.
 TEST(work_word_model, an_id_that_is_guessed_finds_slots_as_they_are_made) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
@@ -64,7 +64,7 @@ TEST(work_word_model, an_id_that_is_guessed_finds_slots_as_they_are_made) {
   expect_holds(pool_exhaustive("slot_guess", 0), body);
 }
 
-// ---- one end --------------------------------------------------------------------------------------------------------
+// ---- one end ----------------------------------------------------------------------------------------------
 
 TEST(work_word_model, run_or_cancelled) {
   const auto body = [](execution& e) {
@@ -156,9 +156,9 @@ TEST(work_word_model, a_result_or_an_exception_is_read_by_who_waited) {
   }
 }
 
-// ---- those who wait -------------------------------------------------------------------------------------------------
+// ---- waiters ----------------------------------------------------------------------------------------------
 
-// Two wait by the word, one by a list; and one of a list leaves it while the work ends.
+// Two wait on the word, one in a list; and one of the list leaves it while the job ends.
 TEST(work_word_model, nobody_who_waits_is_forgotten) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
@@ -182,7 +182,7 @@ TEST(work_word_model, nobody_who_waits_is_forgotten) {
   expect_holds(pool_at_random("work_waiters pct"), body);
 }
 
-// A work that waits for another one of its pool runs it, or leaves its place to a thread that does.
+// A job that waits for another one of its pool runs it, or leaves its place to a thread that does.
 TEST(work_word_model, a_work_waits_for_another_one) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
@@ -209,7 +209,7 @@ TEST(work_word_model, a_work_waits_for_another_one) {
   expect_holds(pool_at_random("work_waits pct"), body);
 }
 
-// First the one that waits, then what it waits for: that lies in the queue behind it.
+// First the waiting job, then the one that it awaits, which is queued behind it.
 TEST(work_word_model, a_work_runs_what_it_waits_for_where_it_lies) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(2));
@@ -234,9 +234,9 @@ TEST(work_word_model, a_work_runs_what_it_waits_for_where_it_lies) {
   expect_holds(pool_at_random("work_inside pct"), body);
 }
 
-// ---- time, force ----------------------------------------------------------------------------------------------------
+// ---- time, force ------------------------------------------------------------------------------------------
 
-// Its time is over while it begins, sleeps, and ends.
+// Its time limit passes while it begins, sleeps, and ends.
 TEST(work_word_model, a_timeout_and_the_end) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
@@ -265,7 +265,7 @@ TEST(work_word_model, a_timeout_and_the_end) {
   expect_holds(random, body);
 }
 
-// It does not listen. Either it ends in time, or its thread is lost and it ends as abandoned: once.
+// It ignores the stop. Either it ends in time, or its thread is lost and it ends as abandoned: once.
 TEST(work_word_model, given_up_or_ended) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
@@ -303,7 +303,7 @@ TEST(work_word_model, given_up_or_ended) {
   expect_holds(random, body);
 }
 
-// The function goes on only when somebody has seen that it was given up.
+// The function goes on only after it was seen to be given up.
 TEST(work_word_model, a_thread_that_is_lost_is_replaced) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
@@ -332,7 +332,7 @@ TEST(work_word_model, a_thread_that_is_lost_is_replaced) {
   expect_holds(pool_at_random("work_lost pct"), body);
 }
 
-// ---- pauses ---------------------------------------------------------------------------------------------------------
+// ---- pauses -----------------------------------------------------------------------------------------------
 
 TEST(work_word_model, paused_and_resumed) {
   const auto body = [](execution& e) {
@@ -363,7 +363,7 @@ TEST(work_word_model, paused_and_resumed) {
   expect_holds(pool_at_random("work_pause pct"), body);
 }
 
-// It begins just after the one who resumes has looked at it, and found it queued: it must not see the pause any more.
+// It begins just after the resuming thread has found it queued: it must not see the old pause.
 TEST(work_word_model, what_begins_beside_a_resume_is_not_paused_by_what_was) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
@@ -379,7 +379,7 @@ TEST(work_word_model, what_begins_beside_a_resume_is_not_paused_by_what_was) {
   expect_holds(o, body);
 }
 
-// What waits in a queue is held, too; and it is stopped while it is.
+// A job that waits in a queue is held, too; and it is stopped meanwhile.
 TEST(work_word_model, held_in_its_queue) {
   const auto body = [](execution& e) {
     pool_options how = few_threads(1);
@@ -423,7 +423,7 @@ TEST(work_word_model, a_stop_reaches_one_that_is_paused) {
   expect_holds(pool_exhaustive("work_paused_stop"), body);
 }
 
-// ---- again ----------------------------------------------------------------------------------------------------------
+// ---- again ------------------------------------------------------------------------------------------------
 
 // Its first attempt fails, and it waits in a queue again, where it is cancelled, or run by another thread.
 TEST(work_word_model, a_second_attempt_from_a_queue) {
@@ -452,7 +452,7 @@ TEST(work_word_model, a_second_attempt_from_a_queue) {
   expect_holds(pool_at_random("work_again pct"), body);
 }
 
-// The second attempt does not end, and is given up: it is its thread that is lost, not the one of the first.
+// The second attempt does not end, and is abandoned: its thread is lost, not that of the first.
 TEST(work_word_model, the_thread_of_the_second_attempt_is_lost) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(2));
@@ -486,9 +486,9 @@ TEST(work_word_model, the_thread_of_the_second_attempt_is_lost) {
   expect_holds(random, body);
 }
 
-// ---- slots ----------------------------------------------------------------------------------------------------------
+// ---- slots ------------------------------------------------------------------------------------------------
 
-// Who has an old id finds nothing, also while its slot is drawn again.
+// An old id finds nothing, also while its slot is reused.
 TEST(work_word_model, an_old_id_does_nothing_to_the_next_work_of_its_slot) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
@@ -513,7 +513,7 @@ TEST(work_word_model, an_old_id_does_nothing_to_the_next_work_of_its_slot) {
   expect_holds(pool_at_random("slot_old pct", 4'000), body);
 }
 
-// ---- the pool's end -------------------------------------------------------------------------------------------------
+// ---- the pool's end ---------------------------------------------------------------------------------------
 
 TEST(work_word_model, a_submit_and_the_pools_end) {
   const auto body = [](execution& e) {
@@ -582,7 +582,7 @@ TEST(work_word_model, an_id_that_is_reserved_as_the_pool_ends_is_given_up) {
   expect_holds(pool_at_random("pool_end_reserves pct"), body);
 }
 
-// It waits for another one, and is found by its name: its time is counted from now on, or it is over and no timer is left.
+// It waits for another job, and is found by its name: its time counts from now on, or no timer is left.
 TEST(work_word_model, a_cancel_as_the_time_begins_to_be_counted_leaves_no_timer) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
@@ -601,9 +601,9 @@ TEST(work_word_model, a_cancel_as_the_time_begins_to_be_counted_leaves_no_timer)
   expect_holds(pool_at_random("time_cancel pct", 4'000), body);
 }
 
-// ---- force, while it waits ------------------------------------------------------------------------------------------
+// ---- force, while it waits --------------------------------------------------------------------------------
 
-/// A work waits for what does not come before it has ended, and is force stopped; its grace is longer than anything here takes.
+/// A job waits for what comes only after its end, and is force stopped, with a grace that never passes.
 void force_out(std::string_view name, void (*waits)(world&), pool_options how) {
   how.force_grace = 1h;
   const auto body = [waits, how](execution& e) {
@@ -655,14 +655,14 @@ TEST(work_word_model, a_force_stop_gets_a_work_out_of_a_wait_for_a_place) {
         full.queue_limit = 1;
         full.on_full = rejection::block;
         w.other.emplace(full);
-        // One runs, and one has the place. Two more may find one: a count of free threads is a guess, and may be as old as the pool's first
-        // thread, which is searching and yet to be started then. The fifth has to wait.
+        // One runs, and one has the place. Two more may find a place: the count of free threads is a guess,
+        // possibly from the start of the first thread. The fifth has to wait.
         for (int i = 0; i < 5; ++i) *w.other | [&w] { w.go.wait(); };
       },
       few_threads(2));
 }
 
-// ---- full queues ----------------------------------------------------------------------------------------------------
+// ---- full queues ------------------------------------------------------------------------------------------
 
 /// Three works for one thread and a queue of one.
 void fill_up(execution& e, rejection policy) {
@@ -702,7 +702,7 @@ TEST(work_word_model, another_one_loses_its_place) {
   expect_holds(pool_at_random("full_discard pct"), body);
 }
 
-// The limit of each thread's queue alone: whoever waits hears of a place there.
+// The limit of each thread's queue alone: a waiting submitter is woken for a place there.
 TEST(work_word_model, whoever_submits_waits_for_a_place_in_a_threads_queue) {
   const auto body = [](execution& e) {
     pool_options how = few_threads(1);
@@ -720,7 +720,7 @@ TEST(work_word_model, whoever_submits_waits_for_a_place_in_a_threads_queue) {
   expect_holds(pool_at_random("full_worker pct"), body);
 }
 
-// ---- groups ---------------------------------------------------------------------------------------------------------
+// ---- groups -----------------------------------------------------------------------------------------------
 
 // One of three at once; the second is cancelled while it waits for its place, which goes to the third.
 TEST(work_word_model, a_place_in_a_group_goes_on) {

@@ -1,5 +1,5 @@
-// The real workers and the real scheduler, with tasks, timers and the driver that only sleeps: P2, P3, P13, and the ledger's
-// part of P16. A task that is stranded is a deadlock, since no park has a deadline.
+// The real workers and the real scheduler, with tasks, timers and the driver that only sleeps: P2, P3, P13,
+// and the ledger's part of P16. A stranded task is a deadlock, since no park has a deadline.
 #include <rota/testing/explore.hpp>
 #include "base/thread.hpp"
 #include "model/exploring.hpp"
@@ -47,7 +47,7 @@ struct gathering {
   void wait_for_all(std::uint32_t seen = 0) {
     while (seen < whole) {
       static_cast<void>(base::futex_wait(come, seen, base::never));
-      // acquire. As above.
+      // acquire. Pairs with arrive().
       seen = come.load(base::order::acquire);
     }
   }
@@ -67,7 +67,7 @@ struct house {
   house& operator=(const house&) = delete;
   ~house() = default;
 
-  /// What runtime::shutdown does, without its pool.
+  /// Does what runtime::shutdown does, without its pool.
   void shut_down() {
     refuse_tasks();
     end_tasks();
@@ -100,7 +100,7 @@ struct house {
     check(abandoned, "and its memory is back");
   }
 
-  /// No thread is free for a role that is lent, nor ever will be.
+  /// No thread is ever free for a lent role.
   void has_no_thread() {
     tasks.around.start_role = [](void*, worker&) noexcept { return false; };
     tasks.around.offer_role = [](void*, worker&) noexcept {};
@@ -154,7 +154,7 @@ house& furnish(execution& e, unsigned workers) {
   return h;
 }
 
-// Each of two tasks blocks its worker until the other has started: the second must not be stranded behind the first.
+// Each of two tasks blocks its worker until the other has started: the first must not strand the second.
 void two_tasks(execution& e) {
   house& h = furnish(e, 2);
   auto& all = e.make<gathering>(2U);
@@ -178,8 +178,8 @@ task<> spawn_and_gather(house& h, gathering& all, unsigned children) {
   co_return;
 }
 
-// One child goes to the ring of the spawner, which blocks: somebody must steal it. The last one stays in the LIFO slot, which
-// the watchdog opens.
+// One child goes to the ring of the spawner, which blocks: another worker must steal it. The last one stays
+// in the LIFO slot, which the watchdog opens.
 TEST(worker_model, children_of_a_blocked_worker_are_stolen) {
   const auto body = [](execution& e) {
     house& h = furnish(e, 3);
@@ -206,7 +206,7 @@ TEST(worker_model, children_of_a_blocked_worker_are_stolen) {
 
 task<> sleeper(int milliseconds) { co_await sleep_for(std::chrono::milliseconds(milliseconds)); }
 
-// Timers armed while somebody sleeps until a later one, or until none.
+// Timers are armed while a worker sleeps until a later one, or for good.
 void timers(execution& e) {
   house& h = furnish(e, 2);
   e.thread("main", [&] {
@@ -239,7 +239,7 @@ task<> fire(base::atomic<std::uint32_t>& fired) {
   static_cast<void>(base::futex_wake(&fired, 100));
 }
 
-/// What the watchdog does for those who wait in the driver, until `fired`. By the main thread: one more makes the search long.
+/// Does the watchdog's part for waiters in the driver, until `fired`. On the main thread: one more is slow.
 void watch_the_driver(house& h, base::atomic<std::uint32_t>& fired) {
   // acquire. What the test waits for.
   for (int i = 0; fired.load(base::order::acquire) == 0; ++i) {
@@ -249,7 +249,7 @@ void watch_the_driver(house& h, base::atomic<std::uint32_t>& fired) {
   }
 }
 
-// One worker stays in user code until a timer has fired: the other one must be in the driver, whoever held the token.
+// One worker stays in user code until a timer fires: the other is in the driver, whichever held the token.
 void one_busy_one_poller(execution& e) {
   house& h = furnish(e, 2);
   auto& fired = e.make<base::atomic<std::uint32_t>>(0U);
@@ -276,8 +276,8 @@ task<> fire_behind_a_child(house& h, base::atomic<std::uint32_t>& fired) {
   static_cast<void>(base::futex_wake(&fired, 100));
 }
 
-// The busy task comes out of the worker's own slot, and nobody looks for it. If the other worker parks while this one has the
-// token for a look at the driver, the watchdog must find that, and wake it to take the token.
+// The busy task comes out of the worker's own slot, and no other worker searches. If the other worker parks
+// while this one has the token for a poll of the driver, the watchdog must wake it to take the token.
 void a_look_at_the_driver_before_a_long_poll(execution& e) {
   house& h = furnish(e, 2);
   auto& fired = e.make<base::atomic<std::uint32_t>>(0U);
@@ -303,7 +303,7 @@ task<> sleep_and_arrive(gathering& all) {
   all.arrive();
 }
 
-/// Fills the slot when the timer of another task is due, and so is a look at the timers.
+/// Fills the slot when the timer of another task is due, and so is a poll of the timers.
 task<> fill_the_slot_beside_a_timer(house& h, gathering& all) {
   core::spawn_on(h.tasks, sleep_and_arrive(all)).detach();
   co_await yield();
@@ -353,8 +353,8 @@ TEST(worker_model, a_task_that_enrols_beside_a_shutdown_is_told_of_it) {
   expect_holds(hurried("worker_told"), body);
 }
 
-// A foreign thread spawns while the scheduler shuts down: what was accepted ends, what was refused is cancelled, and the
-// memory of all comes back.
+// A foreign thread spawns while the scheduler shuts down: accepted tasks end, refused ones are cancelled, and
+// the memory of all comes back.
 TEST(worker_model, spawn_against_shutdown) {
   const auto body = [](execution& e) {
     house& h = furnish(e, 2);
@@ -384,7 +384,7 @@ struct spare {
   base::thread thread;
 
   static void main(void* self) noexcept {
-    // A role that is stopped leaves nothing to do; one that is lent again has its next thread.
+    // A stopped role needs no work; a role that is lent again gets its next thread.
     static_cast<void>(static_cast<spare*>(self)->role->play());
   }
 };
@@ -440,7 +440,7 @@ TEST(worker_model, a_blocking_join_lends_the_role) {
 
 task<> yields_once() { co_await yield(); }
 
-/// The newer child is run inside of the join, and yields to the older one: it is in the ring when this thread blocks.
+/// The newer child runs inside the join and yields to the older one: then it is in the ring of this thread.
 task<> blocks_for_a_child(scheduler& by) {
   auto older = core::spawn_on(by, yields_once());
   auto newer = core::spawn_on(by, yields_once());
@@ -449,7 +449,7 @@ task<> blocks_for_a_child(scheduler& by) {
   co_return;
 }
 
-// No thread can be had for the role, so only the other worker can run the children: it must have been told of both.
+// No thread can take the role, so only the other worker can run the children: it must know of both.
 TEST(worker_model, who_blocks_has_told_others_of_what_it_leaves) {
   const auto body = [](execution& e) {
     house& h = furnish(e, 2);
@@ -482,8 +482,8 @@ class stages {
   base::atomic<std::uint32_t> reached_{0};
 };
 
-/// Worker 1 is held in a system call between two tasks, so its poll stamp does not change, and it has not yet told others of the task that
-/// is in its ring. Worker 0 steals that task as a neighbour does, and is a searcher meanwhile. Worker 2 sleeps.
+/// Worker 1 is held in a system call between two tasks: its poll stamp is constant, and it has not announced
+/// the task in its ring. Worker 0 steals that task as a neighbour, and is a searcher. Worker 2 sleeps.
 struct neighbours {
   static constexpr std::uint32_t owner_runs = 1;   // worker 1 is in the poll of `stolen`
   static constexpr std::uint32_t others_play = 2;  // worker 2 sleeps in the driver
@@ -527,12 +527,12 @@ task<> be_stolen(neighbours& n) {
   n.at.reach(neighbours::owner_runs);
   n.at.wait_for(neighbours::neighbour_runs);
   n.holds_owner = true;
-  n.h.tasks.begin_slice();  // so the worker looks at the driver after this poll
+  n.h.tasks.begin_slice();  // so the worker polls the driver after this poll
   co_await yield();
   n.both.arrive_and_block();
 }
 
-/// A second task in the same tick: only behind one does a worker look at its neighbour.
+/// A second task in the same tick: only behind one does a worker check its neighbour.
 task<> spawn_one(house& h) {
   core::spawn_on(h.tasks, number(0)).detach();
   co_return;
@@ -557,8 +557,8 @@ void wait_until_parked(house& h, int workers) {
   while (h.tasks.sleepers().guess().parked < workers) base::cpu_relax();
 }
 
-// A task that is injected while the neighbour is the only searcher wakes no worker. So the neighbour, which goes on with what it has stolen,
-// must wake the sleeper: both tasks block their workers until both have begun.
+// A task that is injected while the neighbour is the only searcher wakes no worker. So the neighbour, which
+// runs the stolen task, must wake the sleeper: both tasks block their workers until both have begun.
 void a_task_beside_a_steal(execution& e) {
   house& h = e.make<house>(3U);
   auto& n = e.make<neighbours>(h);
@@ -590,7 +590,7 @@ TEST(worker_model, a_worker_that_steals_from_its_neighbour_leaves_no_task_behind
 
 // --- a driver with events
 
-/// One event for each time that a device is ready: wait() reports it, and dispatch() wakes the tasks that wait for it.
+/// One event for each time that a device is ready: wait() reports it, and dispatch() wakes the waiting tasks.
 struct device {
   explicit device(house& in) : h(in) { h.tasks.around.driver = {&ops, this}; }
 
@@ -644,7 +644,7 @@ task<> hears_and_gathers(device& d, gathering& all) {
   all.arrive_and_block();
 }
 
-// One event wakes two tasks, and each blocks its worker until the other one runs: so the worker that has found the event wakes another one.
+// One event wakes two tasks, each blocking its worker for the other: the finder must wake another worker.
 void an_event_of_two_tasks(execution& e) {
   house& h = furnish(e, 2);
   auto& d = e.make<device>(h);
@@ -668,7 +668,7 @@ task<> yields(int times) {
   for (int i = 0; i < times; ++i) co_await yield();
 }
 
-// Looks at the driver come before the polls 1, 62, 123 of each 128: before 260 polls there are seven, and were a tick longer there would be five.
+// The driver is polled before the polls 1, 62, 123 of each 128: seven times in 260, five with a longer tick.
 TEST(worker_model, a_tick_is_128_polls) {
   const auto body = [](execution& e) {
     house& h = furnish(e, 1);

@@ -1,4 +1,4 @@
-// A program of somebody else's, built against an installed rota.
+// A user's program, built against an installed rota.
 #include <rota/waker.hpp>
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// A test of somebody else's, against an installed rota::testing: a lost update is found, and found again from the string.
+// A user's test, against an installed rota::testing: finds a lost update, and replays it from the string.
 #include <rota/rota.hpp>
 #include <rota/testing/explore.hpp>
 #include <rota/testing/shared.hpp>

@@ -9,7 +9,7 @@
 
 namespace stress {
 
-/// Strokes are counted; a waiter takes one. One waiter at a time; anybody rings. A cancelled wait takes none.
+/// Counts strokes; a wait takes one. One waiter at a time; any thread rings. A cancelled wait takes none.
 class bell {
  public:
   void ring() {
@@ -39,7 +39,7 @@ class bell {
       rota::waker dropped;
       const std::lock_guard lock(of_.mutex_);
       dropped = std::move(of_.waiting_);
-      // Taken, but its turn was given up before the task went on.
+      // The stroke was taken, but the task gave up its turn before it went on.
       if (std::exchange(taken_, false)) ++of_.strokes_;
       return rota::cancel_progress::ended;
     }

@@ -1,5 +1,5 @@
-// Tasks that wait in sleeps, joins, timeouts, scopes and behind shields are cancelled at a random moment by other threads: each
-// ends once, as a value or as cancelled, and every local goes once.
+// Other threads cancel tasks at random moments, in sleeps, joins, timeouts, scopes and behind shields. Each
+// task ends once, with a value or as cancelled, and every local is destroyed once.
 #include "bell.hpp"
 #include "stress.hpp"
 

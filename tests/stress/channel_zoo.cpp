@@ -1,6 +1,6 @@
-// Tasks and threads send and receive, in rounds of one kind of channel each; some tasks are cancelled at any moment, some waits have limits.
-// What was sent is received or left over, once, each sender's in its order; a broadcast's account of what was lost is exact; a watch never
-// goes back, and is never torn.
+// Tasks and threads send and receive, in rounds of one kind of channel each. Some tasks are cancelled at any
+// moment, some waits have limits. Each sent item is received or left over, once, in the order of its sender.
+// A broadcast's count of lost items is exact. A watch never goes back and is never torn.
 #include "zoo.hpp"
 
 #include <rota/channel/bounded.hpp>
@@ -55,7 +55,7 @@ struct books {
   std::atomic<std::size_t> next_sender{0};
 };
 
-/// What one receiver has had: each sender's in its order.
+/// The items that one receiver got: in order for each sender.
 class in_order {
  public:
   void add(const item& one, account& to) {
@@ -269,7 +269,7 @@ void oneshot_channels(cage& in) {
     });
     in.wait();
     check(of.sent == of.received);
-    // Beside cancellations: what was sent to who goes away is destroyed.
+    // Beside cancellations: an item sent to a cancelled receiver is destroyed.
     all.clear();
     in.tasks(pairs, cancelled::some, [&](std::uint64_t seed) {
       auto [to, from] = channel::oneshot<item>();

@@ -1,5 +1,5 @@
-// Random trees of constructs from a seed (tests/fuzz/composition_tree.hpp): each node ends as the law of one cause lets it, every frame,
-// permit, lock and item comes back, and no descriptor is left.
+// Random trees of constructs from a seed (tests/fuzz/composition_tree.hpp): each node ends as the law of one
+// cause allows. Every frame, permit, lock and item comes back, and no descriptor is left.
 #include "fuzz/composition_on_threads.hpp"
 #include "stress.hpp"
 

@@ -1,5 +1,5 @@
-// Timeouts, inherited deadlines and shields on a real runtime, against sleeps of the same lengths and cancellations: every
-// task ends in exactly one way, every local is destroyed once, nothing comes early, nothing is left behind.
+// Timeouts, inherited deadlines and shields on a real runtime, against sleeps of the same lengths and
+// cancellations. Every task ends once, every local is destroyed once, nothing fires early, nothing leaks.
 #include <rota/rota.hpp>
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// Each task flips its own byte from 0 to 1 and from 1 to 2, with suspensions in between: any other value is a task that ran
-// twice, or on two threads; a 0 that is left is a task that was lost.
+// Each task flips its own byte from 0 to 1 and from 1 to 2, with suspensions in between. Any other value is a
+// task that ran twice, or on two threads. A 0 at the end is a lost task.
 #include "stress.hpp"
 
 #include <memory>

@@ -7,7 +7,7 @@ constexpr std::uint64_t width = 1'000'000;
 
 rota::task<std::uint64_t> one(std::uint64_t value, stress::watchdog& dog) {
   if (value % 4 == 0) co_await rota::yield();
-  ++dog.progress;  // who gathers may stand behind all of them
+  ++dog.progress;  // the gathering task may be queued behind all of them
   co_return value;
 }
 

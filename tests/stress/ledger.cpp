@@ -1,5 +1,5 @@
-// Threads and tasks spawn tasks that spawn tasks; some are cancelled, some come while the runtime shuts down. In the end what was
-// created has completed, was cancelled or was refused: by our own count, and by the runtime's.
+// Threads and tasks spawn tasks that spawn tasks; some are cancelled, some are spawned during the shutdown.
+// At the end every created task has completed, was cancelled or was refused, by our count and the runtime's.
 #include "stress.hpp"
 
 #include <vector>
@@ -12,7 +12,7 @@ struct book {
   std::atomic<std::uint64_t> destroyed{0};  // arguments of tasks, however they ended
 };
 
-/// An argument of each task: it goes once, whether the task ran or not.
+/// An argument of each task: destroyed once, whether the task ran or not.
 class stub {
  public:
   explicit stub(book& of) noexcept : of_(&of) { ++of.created; }

@@ -1,8 +1,8 @@
-// Many mailboxes, many senders: bounded and not, in every band; some go while others send to them, some throw, some are paused,
-// handlers send on and make mailboxes. Every second round on a runtime, where half of the handlers wait, and every eighth of these is
-// shut down while senders send. Every message is served or dropped, once; one handler call at a time for each mailbox; messages
-// of a sender in its order. `--messages N`: that many to 100,000 mailboxes from 8 threads, and the memory after that stays what it
-// was after a tenth.
+// Many mailboxes, many senders: bounded and unbounded, in every band. Some are destroyed during sends, some
+// throw, some are paused; handlers send on and make mailboxes. Every second round is on a runtime, where half
+// of the handlers wait; every eighth of these is shut down during sends. Every message is served or dropped,
+// once; one handler call at a time for each mailbox; messages of a sender in order. `--messages N`: that many
+// to 100,000 mailboxes from 8 threads; the memory at the end is that after a tenth of them.
 #include "stress.hpp"
 
 #include <rota/gate/mailbox.hpp>
@@ -41,7 +41,7 @@ struct letter {
   static inline std::atomic<std::int64_t> alive{0};
 };
 
-/// What a handler may assume.
+/// The guarantees of a handler.
 struct account {
   std::array<std::uint32_t, senders> last{};
   std::atomic<bool> inside{false};
@@ -56,7 +56,7 @@ struct account {
   void end() { inside = false; }
 };
 
-/// A handler is inside while this lives: also a frame that is unwound gives it back.
+/// Marks that a handler is inside. Also an unwound frame takes the mark back.
 class inside_of {
  public:
   inside_of(account& whose, const letter& l) : whose_(&whose) { whose.begin(l); }
@@ -201,7 +201,7 @@ void play(std::uint64_t round, stress::watchdog& dog, sums& all) {
   all.refused += refused;
 }
 
-/// So many messages from 8 threads to 100,000 mailboxes.
+/// Sends that many messages from 8 threads to 100,000 mailboxes.
 int send_many(const stress::options& o, std::uint64_t messages) {
   constexpr std::size_t boxes = 100'000;
   stress::watchdog dog;

@@ -1,6 +1,6 @@
-// As many connections at once as descriptors allow, up to ten thousand, through a proxy that cuts what it forwards into pieces, lets it wait,
-// ends a direction early, or resets both sides. What has arrived is what was said, by count and hash; a reset is an error of one operation of its
-// connection, and of no other one. On every fourth round the runtime is shut down meanwhile. No descriptor stays.
+// As many connections at once as descriptors allow, up to ten thousand, through a proxy that cuts, delays,
+// ends a direction early, or resets both sides. What arrives is what was sent, by count and hash. A reset is
+// an error of one operation. Every fourth round shuts the runtime down. No descriptor leaks.
 #include "net_echo.hpp"
 
 #include "stress.hpp"
@@ -95,7 +95,7 @@ task<> says(world& in, tcp_stream& to, const plan& p, side& mine) {
     in.moved();
   }
   mine.is_over = true;
-  static_cast<void>(to.shutdown_write());  // ENOTCONN: it was reset, and who listens is told
+  static_cast<void>(to.shutdown_write());  // ENOTCONN: the connection was reset, and its reader gets an error
 }
 
 /// The same, from the file: with a ring its completions come beside the sockets' events.
@@ -157,7 +157,7 @@ task<> client(world& in, std::uint32_t id) {
 
 // ---- the server
 
-/// Whose connection it is: what it says first.
+/// The id of a connection: the first bytes that the client sends.
 task<std::optional<std::uint32_t>> id_of(world& in, tcp_stream& from) {
   head first;
   const auto got = co_await rota::io::read_exact(from, first);
@@ -220,7 +220,7 @@ task<> forwards(world& in, lane& by, const plan& p, std::span<const std::byte> s
   }
 }
 
-/// Until the end of what comes, or the cut. What comes then is dropped, unless both are about to be reset.
+/// Reads to the end, or to the cut. What comes then is dropped, unless both are about to be reset.
 task<> passes(world& in, lane by, const plan& p) {
   buffer some;
   std::size_t left = by.cut;
@@ -303,7 +303,7 @@ rota::fs::file file_of(const words& said) {
   return rota::fs::file::adopt(fd).value();
 }
 
-/// Each round has addresses of its own, and its listeners no port in common with connections of the rounds before.
+/// Each round has its own addresses, so its listeners share no port with older connections.
 task<> everything(world& in) {
   const std::string here = "127.0.0." + std::to_string(2 + in.round % 250) + ":0";
   tcp_listener proxies = tcp_listener::bind(rota::net::endpoint::parse(here)).value();
@@ -344,7 +344,7 @@ void settle(world& in, totals& so_far) {
   so_far.connections += in.count();
 }
 
-/// In the middle of it the runtime goes: what was heard until then is the beginning of what was said.
+/// The runtime ends in the middle: what was received until then is a prefix of what was sent.
 void settle_half(world& in, totals& so_far) {
   for (std::size_t id = 0; id < in.count(); ++id) {
     const char* const why = fault_of_bytes(in.accounts[id], in.said.of(in.plan_of(id)));

@@ -1,4 +1,4 @@
-// What net_echo's connections are meant to be: what each one says, and what the proxy does to it. All by the round's seed.
+// What each connection of net_echo sends, and what the proxy does to it. All from the round's seed.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace stress::echo {
 
-/// What becomes of a connection on its way.
+/// What happens to a connection on its way.
 enum class fate : unsigned char {
   whole,            // as it comes
   in_pieces,        // of any size
@@ -40,7 +40,7 @@ struct plan {
   [[nodiscard]] std::size_t cut_down() const noexcept { return is_cut_down(what) ? cut : no_cut; }
 };
 
-/// Small and quick, since each connection has some of them.
+/// Small and fast, since each connection has several.
 class chance {
  public:
   explicit chance(std::uint64_t seed) noexcept : state_(seed) {}
@@ -58,7 +58,7 @@ class chance {
   std::uint64_t state_;
 };
 
-/// What connections say is a part of this.
+/// The text of which each connection sends a part.
 class words {
  public:
   explicit words(std::uint64_t seed) : all_(std::size_t{1} << 20U) {
@@ -74,7 +74,7 @@ class words {
   std::vector<std::byte> all_;
 };
 
-/// Most say little; some more than the sockets between hold.
+/// Most send little; some send more than the sockets between can hold.
 inline plan plan_of(std::uint64_t round, std::size_t id, std::size_t words) {
   chance luck(round * 1'000'003 + id);
   plan made;
@@ -113,7 +113,7 @@ struct side {
 struct account {
   side said;     // by the client
   side arrived;  // at the server
-  side back;     // what the client hears
+  side back;     // what the client receives
 };
 
 inline passed first_of(std::span<const std::byte> said, std::size_t count) {
@@ -122,7 +122,7 @@ inline passed first_of(std::span<const std::byte> said, std::size_t count) {
   return made;
 }
 
-/// What each place has seen is the beginning of what should have been said.
+/// At each place the bytes that arrived are a prefix of those that were sent.
 inline const char* fault_of_bytes(const account& a, std::span<const std::byte> said) {
   for (const side* const each : {&a.said, &a.arrived, &a.back}) {
     if (each->bytes.count() > said.size()) return "more bytes than were said";
@@ -144,7 +144,7 @@ inline const char* fault_of_whole(const plan& p, const account& a) {
   return nullptr;
 }
 
-/// One operation hears of the reset; one of the other direction may hear of the end instead.
+/// One operation reports the reset; one of the other direction may report the end instead.
 inline const char* fault_of_reset(const plan& p, const account& a) {
   for (const side* const each : {&a.said, &a.arrived, &a.back}) {
     const bool is_typed = each->error == std::errc::connection_reset || each->error == std::errc::broken_pipe;
@@ -158,7 +158,7 @@ inline const char* fault_of_reset(const plan& p, const account& a) {
   return is_up || a.arrived.bytes.count() != p.size ? "a server that has heard of no reset" : nullptr;
 }
 
-/// Why this is not what should have become of it; null: it is.
+/// Returns the reason why this is no allowed end of the connection, or null.
 inline const char* fault_of(const plan& p, const account& a, std::span<const std::byte> said) {
   if (const char* const why = fault_of_bytes(a, said)) return why;
   return is_reset(p.what) ? fault_of_reset(p, a) : fault_of_whole(p, a);

@@ -1,6 +1,6 @@
-// Two senders and two receivers on one place, beside receivers that come and are cancelled at any moment, in rounds of a million items with one
-// worker to four: whatever was sent was received, once, each sender's in its order. At least ten million, however few the seconds, if there is no
-// sanitizer.
+// Two senders and two receivers on one place, beside receivers that are cancelled at any moment, in rounds of
+// a million items with one to four workers. Each item is received once, in the order of its sender. At least
+// ten million items without a sanitizer, however short the run.
 #include "stress.hpp"
 
 #include <rota/channel/bounded.hpp>
@@ -24,7 +24,7 @@ struct item {
   std::uint64_t number;
 };
 
-/// One receiver's: it holds what that has had when it is cancelled, too.
+/// The record of one receiver. It also keeps what the receiver got before it was cancelled.
 struct alignas(128) account {
   std::uint64_t count = 0;
   std::uint64_t sum = 0;

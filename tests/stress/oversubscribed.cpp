@@ -1,5 +1,5 @@
-// Eight workers on one processor beside two processes that only burn it, and the whole process stopped and continued at random:
-// nothing is lost, only late.
+// Eight workers on one processor beside two processes that burn it; the whole process is stopped and
+// continued at random. Nothing is lost, only late.
 #include "stress.hpp"
 
 #include <csignal>

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t ring_size = 1000;
 
-/// Passes on what comes until it is told to stop: then it leaves its tokens where they are.
+/// Passes on tokens until it is told to stop. Then it leaves its tokens where they are.
 rota::task<> member(stress::bell& mine,
                     stress::bell& next,
                     const std::atomic<bool>& stop,

@@ -1,8 +1,8 @@
-// The pool breathes: waves of works that block drive it from its fewest threads to its most and back; then a mix of everything that
-// works may have and suffer: priorities, groups with limits, dependencies, retries, timeouts, coroutines, long ones, full queues, pauses,
-// cancel, stop and force stop, pools that end in the middle. Every work ends once, in one final status and one callback; every wait
-// returns; what counts what is outstanding is zero at the end, and so are the works' functions. `--races N`: so many rounds of cancel
-// against run; `--idle N`: of wait_idle against works that submit others.
+// Waves of blocking jobs drive the pool from its fewest threads to its most and back. Then a mix of all that
+// jobs may have and suffer: priorities, groups with limits, dependencies, retries, timeouts, coroutines, long
+// jobs, full queues, pauses, cancel, stop and force stop, pools that end in the middle. Every job ends once,
+// with one final status and one callback; every wait returns; no job or function is left. `--races N`: N
+// rounds of cancel against run. `--idle N`: N rounds of wait_idle against jobs that submit jobs.
 #include "stress.hpp"
 
 #include <rota/pool/parallel.hpp>
@@ -113,7 +113,7 @@ void mix(std::uint64_t round, stress::watchdog& dog, sums& all) {
   how.max_abandoned = 4;
   if (choice() % 3 == 0) {
     how.queue_limit = 200;
-    // A pool that has not started never makes room: there nobody may wait for it.
+    // A pool that has not started never makes room, so no thread may wait for room there.
     const std::array policies{rejection::caller_runs,
                               rejection::discard_newest,
                               rejection::discard_queued,
@@ -239,12 +239,12 @@ void mix(std::uint64_t round, stress::watchdog& dog, sums& all) {
     ++all.ends[static_cast<std::size_t>(status)];
     ++all.works;
   }
-  // Those that were given up may still be on their way back.
+  // Abandoned jobs may still be about to return.
   while (token::alive != 0) std::this_thread::yield();
 }
 
-/// Of a work that is cancelled while a thread comes for it exactly one happens.
-/// How long the other side is waited for follows who wins, so that each does about as often.
+/// Cancels a job while a thread fetches it: exactly one of both happens. The delay of the other side follows
+/// the winner, so that each side wins about as often.
 void race(std::uint64_t rounds, stress::watchdog& dog, sums& all) {
   thread_pool p({.max_threads = 2});
   std::uint64_t patience = 64;

@@ -1,8 +1,8 @@
-// Four shapes of load on the pool, one after the other or, with `--shape N`, one of them:
+// Four shapes of load on the pool, one after the other. `--shape N` runs only one:
 //   1  many empty works, submitted by several threads at once
-//   2  works of all kinds in a pool that has not started, then it does; one round in five is stopped; queues are first in, first out
+//   2  works of all kinds before the pool starts, then it does; one round in five is stopped; queues are FIFO
 //   3  many small batches, each waited for
-//   4  as 2, with queues that are last in, first out
+//   4  as 2, with queues that are LIFO
 // After each round nothing is outstanding, waits or runs, and every work has ended once.
 #include "stress.hpp"
 

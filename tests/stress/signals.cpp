@@ -1,5 +1,5 @@
-// notify_one beside waits that begin, in rounds of a million calls with one worker to four: each call lets one wait pass, and none is
-// lost. At least ten million, however few the seconds, if there is no sanitizer.
+// notify_one beside waits that begin, in rounds of a million calls with one to four workers. Each call lets
+// one wait pass; none is lost. At least ten million calls without a sanitizer, however short the run.
 #include "stress.hpp"
 #include "support/signal_race.hpp"
 

@@ -1,5 +1,5 @@
-// A million tasks asleep at once, again and again: all wake up, none early, and the memory that they took is used again
-// and given back. Prints how many bytes each one takes.
+// A million tasks asleep at once, again and again. All wake up, none early; their memory is reused and given
+// back. Prints the bytes that each one takes.
 #include <rota/rota.hpp>
 
 #include <malloc.h>

@@ -1,6 +1,6 @@
-// Rounds of (spawn x, spawn y, await x, await y): the frames, headers and entries of one round are those of the next, so
-// resident memory stays where it is. One worker, then as many as there are processors; y is often stolen then.
-// A tenth of the rounds for the level before, all the others for the level after.
+// Rounds of (spawn x, spawn y, await x, await y): each round reuses the frames, headers and entries of the
+// round before, so resident memory stays constant. One worker, then one for each processor, where y is often
+// stolen. A tenth of the rounds give the level before, the others the level after.
 #include <rota/rota.hpp>
 
 #include <sys/resource.h>
@@ -40,7 +40,7 @@ std::size_t resident() {
   return static_cast<std::size_t>(pages) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// False: memory grew, or a sum is wrong.
+/// Returns false if memory grew, or if a sum is wrong.
 bool run(unsigned workers, std::uint64_t count) {
   rota::runtime runtime(rota::runtime_options{.workers = workers});
   const std::uint64_t tenth = count / 10;

@@ -1,4 +1,4 @@
-// Runtimes are made, used and destroyed, one after the other: memory, descriptors and threads stay as they are.
+// Makes, uses and destroys runtimes one after the other: memory, descriptors and threads stay constant.
 #include "stress.hpp"
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// What the stress programs share: options, the line that they print, and a watchdog that dumps the runtime when nothing moves.
+// Shared by the stress programs: options, the printed line, a watchdog that dumps a stuck runtime.
 #pragma once
 
 #include <rota/rota.hpp>
@@ -55,7 +55,7 @@ class watchdog {
 
   std::atomic<std::uint64_t> progress{0};
 
-  /// While it lives, `rt` is what a report shows.
+  /// While it lives, reports show `rt`.
   class watched {
    public:
     watched(watchdog& by, rota::runtime& rt) : by_(by) { set(&rt); }

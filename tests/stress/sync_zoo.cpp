@@ -1,5 +1,5 @@
-// Tasks and threads meet at every primitive, in rounds of one kind each; some tasks are cancelled at any moment, some waits
-// have limits. Counts are exact at the end, whatever was cancelled: nothing that was given is lost, and nothing is had twice.
+// Tasks and threads meet at every primitive, in rounds of one kind each. Some tasks are cancelled at any
+// moment, some waits have limits. Counts are exact at the end: nothing is lost, and nothing is taken twice.
 #include "zoo.hpp"
 #include "zoo_once.hpp"
 
@@ -23,7 +23,7 @@ namespace {
 namespace sync = rota::sync;
 using rota::task;
 
-// ---- mutex: a counter that is nobody else's meanwhile
+// ---- mutex: a counter that only the owner of the lock changes
 
 struct counter {
   std::uint64_t plain = 0;
@@ -118,7 +118,7 @@ void semaphores(cage& in) {
   check(all.permits.available() == all.limit && all.in_use == 0);
 }
 
-// ---- shared_mutex: one who writes, or any number who read
+// ---- shared_mutex: one writer, or any number of readers
 
 struct library {
   sync::shared_mutex m;
@@ -343,7 +343,7 @@ task<void> collects(tokens& of, cage& in, std::uint64_t seed) {
   for (;;) {
     auto next = of.more.wait();
     if (of.take()) {
-      // Who was told of one may leave another behind: the next is told by whoever takes.
+      // The notified task may leave an item behind: so each taker notifies the next.
       of.more.notify_one();
       in.moved();
       if (random() % 8 == 0) co_await rota::yield();

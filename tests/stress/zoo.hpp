@@ -1,4 +1,4 @@
-// What the zoos share: a cage, in which tasks and threads of one round are, some tasks cancelled at any moment.
+// Shared by the zoos: a cage holds the tasks and threads of one round, of which some tasks are cancelled.
 #pragma once
 
 #include "stress.hpp"

@@ -17,7 +17,7 @@ namespace zoo {
 namespace sync = rota::sync;
 using rota::task;
 
-// ---- latch: who passes finds what each has written before it counted down, also those who were cancelled
+// ---- latch: a task that passes sees what each counter wrote before it counted down, also a cancelled one
 
 inline constexpr unsigned stages = 32;
 inline constexpr unsigned counters = 6;
@@ -100,7 +100,7 @@ inline void latches(cage& in) {
   check(passed >= 6);  // three of the tasks, both threads, and the last
 }
 
-// ---- once_cell: made once, whoever gave up or failed before, and everybody sees that one
+// ---- once_cell: made once, although attempts fail or are given up, and every reader sees that value
 
 struct cell_of {
   struct value {
@@ -273,7 +273,7 @@ inline void strands(cage& in) {
     }
   });
   in.wait();
-  all.line.blocking_join();  // what was posted has had its turn
+  all.line.blocking_join();  // all posted calls have run
   check(all.begun == all.posted && all.inside == 0 && all.plain == all.exact && !all.line.is_busy());
 }
 

@@ -19,7 +19,7 @@ namespace rota::test {
 
 enum class key_kind : unsigned char { elliptic, rsa };
 
-/// What a certificate says.
+/// The contents of a certificate.
 struct wish {
   std::string name = "test";              // its common name
   std::string hosts = "DNS:example.com";  // as in openssl.cnf: "DNS:a.example,IP:127.0.0.1"; empty: none
@@ -44,7 +44,7 @@ using key_ptr = std::unique_ptr<EVP_PKEY, freed<&EVP_PKEY_free>>;
 using x509_ptr = std::unique_ptr<X509, freed<&X509_free>>;
 using text_ptr = std::unique_ptr<BIO, freed<&free_text>>;
 
-/// A test without a certificate says nothing.
+/// A test without a certificate proves nothing.
 inline void demand_openssl(bool good) {
   if (!good) std::abort();
 }
@@ -91,7 +91,7 @@ inline x509_ptr make_certificate(const wish& w, EVP_PKEY* key, X509* issuer) {
 
 }  // namespace certificate_detail
 
-/// Signs what is wanted. Its own certificate is signed by itself, or by another one.
+/// Signs certificates. Its own certificate is signed by itself, or by another authority.
 class authority {
  public:
   explicit authority(const std::string& name) : authority(name, nullptr) {}
@@ -105,7 +105,7 @@ class authority {
     const auto key = certificate_detail::make_key(w.kind);
     return sign(w, key.get(), certificate_.get(), key_.get(), chain_);
   }
-  /// Signed by nobody but itself.
+  /// Self-signed: no authority has signed it.
   [[nodiscard]] static tls::identity self_signed(const wish& w) {
     const auto key = certificate_detail::make_key(w.kind);
     return sign(w, key.get(), nullptr, key.get(), {});
@@ -146,7 +146,7 @@ class authority {
   certificate_detail::key_ptr key_;
   certificate_detail::x509_ptr certificate_;
   std::string pem_;
-  std::string chain_;  // what a peer needs beside the root
+  std::string chain_;  // what a peer needs besides the root
 };
 
 /// The one that most tests trust.

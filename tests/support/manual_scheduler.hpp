@@ -1,4 +1,4 @@
-// A scheduler that runs on the test's own thread, when the test says so, with a clock that the test moves.
+// A scheduler that runs tasks on the test's thread, on demand, with a clock that the test moves.
 #pragma once
 
 #include "base/tls_slot.hpp"
@@ -22,8 +22,8 @@
 
 namespace rota::test {
 
-/// Tasks run in the order in which they became runnable, unless `lifo`. Any thread may wake them, and any thread that
-/// calls run_one() runs them.
+/// Tasks run in the order in which they became runnable, or in reverse order with `lifo`. Any thread may wake
+/// them, and any thread that calls run_one() runs them.
 class manual_scheduler : public core::scheduler {
  public:
   manual_scheduler() : scheduler{&table, &passed_here_} {}
@@ -43,7 +43,7 @@ class manual_scheduler : public core::scheduler {
     return core::spawn_on(*this, core::make_task(std::forward<F>(function), std::forward<Args>(args)...));
   }
 
-  /// Runs one entry. False: none was queued.
+  /// Runs one entry. Returns false if none was queued.
   bool run_one() {
     core::header* const next = take();
     if (next == nullptr) return false;
@@ -94,7 +94,7 @@ class manual_scheduler : public core::scheduler {
   }
 
   bool lifo = false;
-  bool at_once = false;  // who is woken runs inside of the wake; then only one thread may wake and run tasks
+  bool at_once = false;  // a woken task runs inside of the wake; then only one thread may wake and run tasks
   bool claims = true;    // an awaited task that has not started runs inside its awaiter
   bool forks_in_place = false;  // children of a when_* run in its place; then only one thread may run tasks
   bool closed = false;

@@ -7,7 +7,7 @@
 
 namespace rota::test {
 
-/// Without those of /proc: the watchdog of a runtime opens one for a moment when it looks at a thread.
+/// Does not count those of /proc: a runtime's watchdog opens one for a moment when it checks a thread.
 inline std::size_t open_files() {
   std::size_t n = 0;
   for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {

@@ -17,7 +17,7 @@ inline constexpr bool with_address_sanitizer = false;
 inline constexpr bool sanitized = false;
 #endif
 
-/// UndefinedBehaviorSanitizer asks the kernel by a pipe whether an object can be read: without a free descriptor none can.
+/// UndefinedBehaviorSanitizer probes memory through a pipe. Without a free descriptor it cannot.
 #if defined(__has_feature)
 inline constexpr bool needs_descriptors_itself = __has_feature(undefined_behavior_sanitizer);
 #else

@@ -1,4 +1,4 @@
-// A folder that a test may fill, and that is gone after it.
+// A folder that a test may fill; destroyed with the object.
 #pragma once
 
 #include <fcntl.h>
@@ -37,7 +37,7 @@ class scratch_folder {
     std::filesystem::create_directories(std::filesystem::path(at(name)).parent_path());
     std::ofstream(at(name), std::ios::binary) << content;
   }
-  /// Does its file system say what of a file is in memory? Some, such as overlayfs, do not; then each read goes by a thread, or by the ring.
+  /// Returns true if RWF_NOWAIT reads cached data. On overlayfs each read goes to a thread or to the ring.
   [[nodiscard]] bool reads_in_memory() const {
     const std::string name = at(".reads_in_memory");
     std::ofstream(name) << "1";

@@ -1,4 +1,4 @@
-// In the pass for the other backend, which ROTA_IO asks for: where it cannot be had every test is skipped, and says why.
+// Skips every test, with the reason, if ROTA_IO asks for a backend that is not available.
 #include <rota/runtime.hpp>
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ class second_pass final : public ::testing::Environment {
     const int why = why_not();
     if (why == 0) return;
     const std::string reason = std::error_code(why, std::system_category()).message();
-    // GoogleTest would count them as passed; by this line CTest knows better.
+    // GoogleTest would count them as passed; this line tells CTest that they were skipped.
     std::printf("[  SKIPPED ] every test: %s\n", reason.c_str());
     GTEST_SKIP() << reason;
   }
@@ -38,7 +38,7 @@ class second_pass final : public ::testing::Environment {
     while (::waitpid(child, &status, 0) == -1) {
       if (errno != EINTR) return errno;
     }
-    // Whatever else ended it is for the tests to find.
+    // Any other error is left to the tests.
     return WIFEXITED(status) ? WEXITSTATUS(status) : 0;
   }
   static int try_it() {

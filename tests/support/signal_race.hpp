@@ -1,4 +1,4 @@
-// notify_one beside waits that begin, as often as one likes, and an exact account of it.
+// notify_one beside waits that begin, any number of times, with an exact count.
 #pragma once
 
 #include <rota/join_handle.hpp>
@@ -13,9 +13,9 @@
 
 namespace rota::test {
 
-/// A task waits at each of many places, again and again. One thread goes round, and calls at each whose task has passed since the last
-/// call there: so a call comes a while before the next wait at that place, or in the middle of its beginning, or after it. The task counts
-/// what it was given; a call that is lost is a task that never passes, and the race has no end.
+/// A task waits at each of many places, in a loop. One thread goes round and signals each place that has
+/// passed since its last signal. So a signal comes before the next wait, while it begins, or after it. The
+/// task counts what it received. After a lost signal its task never passes, and the race does not end.
 class signal_race {
  public:
   static constexpr unsigned places = 64;
@@ -24,7 +24,7 @@ class signal_race {
     for (place& each : all_) each.random = seed += 0x9e3779b97f4a7c15U;
   }
 
-  /// So many calls at each place, with the tasks on `rt`. `moved()` when some have been made.
+  /// Makes `calls` at each place, with the tasks on `rt`. Calls `moved()` when some have been made.
   template <class F>
   void run(runtime& rt, std::uint64_t calls, F moved) {
     std::vector<join_handle<void>> tasks;
@@ -46,7 +46,7 @@ class signal_race {
     for (const place& each : all_) sum += each.early;
     return 2 * sum;
   }
-  /// What is left to be had, of which there should be nothing.
+  /// Returns the number of signals left, which must be 0.
   [[nodiscard]] std::uint64_t left() {
     std::uint64_t sum = 0;
     for (place& each : all_) sum += each.signal.try_wait() ? 1 : 0;

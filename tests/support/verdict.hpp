@@ -1,4 +1,4 @@
-// What a comparison found: for the tests that make up its steps at random, and for the fuzzer.
+// The result of a comparison, for tests that draw their steps at random, and for the fuzzer.
 #pragma once
 
 #include <string>

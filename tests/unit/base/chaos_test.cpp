@@ -1,4 +1,4 @@
-// The decisions of the chaos build, which are the same code in every build.
+// The decisions of the chaos build. This code is the same in every build.
 #include "base/chaos.hpp"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST(chaos, a_wait_is_one_of_twelve_and_no_longer_than_allowed) {
   }
 }
 
-/// What a thread waits it has earned before, but for what it is given at the start: at most 10 ms.
+/// A thread earns its delays: their sum is limited by its steps, plus a first credit of at most 10 ms.
 TEST(chaos, waits_are_earned) {
   for (std::uint64_t thread = 0; thread < 100; ++thread) {
     chaos c(1, thread, longest);

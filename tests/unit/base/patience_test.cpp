@@ -1,4 +1,4 @@
-// What a thread learns of its waits: the rule, and that a look changes nothing but what a wait costs.
+// How a thread adapts its waits: when it spins first, and that spinning changes only the cost of a wait.
 #include "base/patience.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ constexpr habit after(nanoseconds sleep) {
   return h;
 }
 
-/// How many of the next `waits` look first, if each look ends like that.
+/// Returns how many of the next `waits` spin first, if each spin ends as `in_vain` says.
 int looks(habit& h, int waits, bool in_vain) {
   int count = 0;
   for (int i = 0; i < waits; ++i) {
@@ -43,9 +43,9 @@ TEST(patience, a_short_sleep_is_followed_by_looks_and_a_long_one_by_none) {
 
 TEST(patience, who_looks_in_vain_leaves_it_for_twice_as_long_each_time) {
   habit h = after(nanoseconds(1));
-  // Waits 0, 2, 6, 14, 30, 62 ..: in 1 + 2 + 4 + .. + 512 = 1023 of them ten looks.
+  // The waits 0, 2, 6, 14, 30, 62 .. spin: ten of the first 1 + 2 + 4 + .. + 512 = 1023.
   EXPECT_EQ(looks(h, 1023, true), 10);
-  // From then on one of 1024.
+  // From then on one in 1024 spins.
   EXPECT_EQ(looks(h, 1024, true), 1);
   EXPECT_EQ(looks(h, 10 * 1024, true), 10);
 }
@@ -85,7 +85,7 @@ TEST(patience, a_wait_ends_at_its_deadline_also_after_a_look) {
   patience mine;
   atomic<std::uint32_t> word{0};
   mine.falls_asleep();
-  mine.wakes_up();  // as short as can be, or so long that nobody looks
+  mine.wakes_up();  // either a very short sleep, or one so long that the next wait does not spin
   EXPECT_EQ(mine.wait(word, 0, time_point::min()), wait_result::timed_out);
   EXPECT_EQ(mine.wait(word, 0, now()), wait_result::timed_out);
 }
@@ -93,7 +93,7 @@ TEST(patience, a_wait_ends_at_its_deadline_also_after_a_look) {
 TEST(patience, two_threads_that_wait_for_each_other_lose_no_turn) {
   constexpr std::uint32_t rounds = 20'000;
   atomic<std::uint32_t> word{0};
-  // Each waits until the word is its turn, and passes it on.
+  // Each thread waits until the word is its turn, and passes the turn on.
   const auto take_turns = [&word](std::uint32_t first) {
     patience mine;
     for (std::uint32_t turn = first; turn < 2 * rounds; turn += 2) {

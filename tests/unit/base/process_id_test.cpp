@@ -1,4 +1,4 @@
-// How a process knows what it has from its parent.
+// How a process detects state that it has inherited from its parent by fork.
 #include "base/thread.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace rota::base::process_id_test {
 namespace {
 
-/// What `body` returns in a fork.
+/// Returns what `body` returns in a forked child.
 template <class F>
 int in_fork(F body) {
   const pid_t child = ::fork();
@@ -38,7 +38,7 @@ TEST(process_id, it_stays_and_a_fork_has_another) {
   EXPECT_TRUE(is_this_process(mine));
 }
 
-// Each is number 1 in a namespace of its own.
+// Each of the two processes has the number 1 in its own namespace.
 TEST(process_id, a_fork_with_the_number_of_its_parent_has_another) {
   constexpr int may_not = 77;
   const auto forks_again = [] {

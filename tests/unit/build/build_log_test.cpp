@@ -1,4 +1,4 @@
-// What a log of commands remembers.
+// What the log of commands records.
 #include "build/build_log.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Commands, how they end, and what they leave.
+// Commands: how they end, and which processes they leave behind.
 #include "build/command.hpp"
 
 #include <sys/wait.h>
@@ -32,14 +32,14 @@ command_end run(const std::string& command) {
   return run_command(command, groups, {}, long_grace);
 }
 
-/// A pipe that exists by name: who opens one end waits for the other.
+/// A named pipe: opening one end waits for the other end.
 class meeting {
  public:
   explicit meeting(const rota::test::scratch_folder& folder, const char* name) : path_(folder.at(name)) {
     if (::system(("mkfifo " + path_).c_str()) != 0) throw std::runtime_error("mkfifo");
   }
   [[nodiscard]] const std::string& path() const { return path_; }
-  /// A line that somebody writes.
+  /// Reads one line; waits for its writer.
   [[nodiscard]] std::string read() const {
     std::ifstream in(path_);
     std::string line;
@@ -102,7 +102,7 @@ TEST(build_command, a_stop_ends_it_and_all_of_its_group) {
   process_groups groups;
   std::stop_source stop;
   command_end end;
-  // The child holds no output: nothing but its group leads to it.
+  // The child holds no output, so it can be found by its process group only.
   const std::string command = "sleep 1000 >/dev/null 2>&1 & echo $$ $! >" + m.path() + "; echo said; wait";
   std::thread runner([&] { end = run_command(command, groups, stop.get_token(), long_grace); });
   const std::string line = m.read();
@@ -155,7 +155,7 @@ TEST(build_command, a_stop_that_was_there_before_ends_it_too) {
   EXPECT_TRUE(run_command("sleep 1000", groups, stop.get_token(), long_grace).was_stopped);
 }
 
-/// "T": it is stopped.
+/// Returns the state letter of /proc/PID/stat; 'T': stopped.
 char state_of(pid_t process) {
   std::ifstream in("/proc/" + std::to_string(process) + "/stat");
   std::string word;

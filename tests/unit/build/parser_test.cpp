@@ -1,4 +1,4 @@
-// What a Ninja file is taken for, and what is refused.
+// What the parser accepts as a Ninja file, and what it refuses.
 #include "build/parser.hpp"
 
 #include <gtest/gtest.h>
@@ -154,7 +154,7 @@ TEST(build_parser, refuses_bad_lines_and_says_where) {
   refuses("\x01\n", 1, "expected a statement");
 }
 
-/// The first line is 1, the last one is that behind the last end of a line.
+/// Checks the line of an error, if there is one: from 1 to the line after the last newline.
 void ends_in_some_way(const std::string& content) {
   const auto read = parse(content);
   if (read.has_value()) return;

@@ -19,7 +19,7 @@ using names = std::vector<std::string>;
 
 const std::string rule = "rule r\n  command = make $out of $in\n";
 
-/// A made-up world of files and a log.
+/// An invented set of files, and a log.
 struct world {
   manifest m;
   graph g;
@@ -49,7 +49,7 @@ struct world {
           return found == log.end() ? std::nullopt : std::optional(found->second);
         });
   }
-  /// First outputs, in order.
+  /// Returns the first output of each statement, in the order of the plan.
   names to_run(const names& targets = {}) const {
     const auto made = plan_for(targets);
     EXPECT_TRUE(made.has_value()) << made.error().text;
@@ -62,7 +62,7 @@ struct world {
     const auto made = plan_for(targets);
     return made.has_value() ? "" : std::to_string(made.error().line) + ": " + made.error().text;
   }
-  /// As if all commands had run, one tick for each.
+  /// Acts as if all commands had run, one tick for each.
   void run(const names& targets = {}) {
     const auto made = plan_for(targets);
     ASSERT_TRUE(made.has_value());

@@ -1,4 +1,4 @@
-// What a plan does on the pool: in which order, how often, and how it ends.
+// How the pool runs a plan: the order, the number of runs, and the end.
 #include "build/runner.hpp"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ namespace {
 using namespace build;
 using namespace std::chrono_literals;
 
-/// A Ninja file in a folder of its own; `@` stands for that in all lines.
+/// A Ninja file in a folder of its own; each `@` in it stands for the path of that folder.
 class tried_build {
  public:
   explicit tried_build(std::string content) {
@@ -50,7 +50,7 @@ class tried_build {
     build_log log(folder_.at("log"));
     return plan_with(log).commands;
   }
-  /// By the last run.
+  /// Returns the number of commands in the plan of the last run.
   [[nodiscard]] std::size_t planned() const { return planned_; }
   [[nodiscard]] bool has(const std::string& name) const { return std::filesystem::exists(folder_.at(name)); }
 
@@ -69,11 +69,11 @@ class tried_build {
   std::size_t planned_ = 0;
 };
 
-/// Each command looks whether what it needs is there. Those that `fails` names do that.
+/// Each command checks that its inputs exist. The commands named in `fails` fail.
 struct random_graph {
   std::string content;
   std::size_t failing = 0;
-  std::size_t spoilt = 0;  // that need one that fails
+  std::size_t spoilt = 0;  // statements that need one that fails
 
   random_graph(unsigned seed, unsigned size, unsigned one_in) {
     std::mt19937 numbers(seed);

@@ -1,4 +1,4 @@
-// What is written for others to look at: graphs, traces, the screen, the command line.
+// Output for users: graphs, traces, the screen, the command line.
 #include <unistd.h>
 
 #include <gtest/gtest.h>

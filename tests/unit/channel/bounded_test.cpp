@@ -1,4 +1,4 @@
-// The bounded channel: order, limits, ends, and that no item is lost or doubled.
+// The bounded channel: order, limits, ends; no item is lost or duplicated.
 #include "support/manual_scheduler.hpp"
 
 #include <rota/channel/bounded.hpp>
@@ -34,7 +34,7 @@ task<int> receives(receiver<int> from) {
   co_return got.value_or(-1);
 }
 
-/// Counts how many are alive.
+/// Counts the living objects.
 struct counted {
   explicit counted(int& alive) noexcept : alive_(&alive) { ++*alive_; }
   counted(counted&& other) noexcept : alive_(other.alive_) { ++*alive_; }
@@ -135,7 +135,7 @@ TEST(bounded, closes_when_the_last_half_of_a_side_has_gone) {
 TEST(bounded, halves_are_copied_and_assigned) {
   auto a = bounded<int>(1);
   auto b = bounded<int>(1);
-  a.sender = b.sender;  // the only sender of a has gone
+  a.sender = b.sender;  // destroys the only sender of a
   EXPECT_TRUE(a.receiver.is_closed());
   a.receiver = b.receiver;
   EXPECT_EQ(a.sender.try_send(3), send_status::sent);
@@ -210,7 +210,7 @@ TEST(bounded, close_tells_senders_and_keeps_what_is_there) {
   EXPECT_EQ(rx.try_recv(), 0);
 }
 
-// Regression row 22: woken, and cancelled before it runs. The item goes to the next.
+// Regression row 22: a receiver is called, and cancelled before it runs. The item goes to the next receiver.
 TEST(bounded, what_a_cancelled_receiver_was_called_for_goes_to_the_next) {
   manual_scheduler by;
   auto [tx, rx] = bounded<int>(1);
@@ -254,7 +254,7 @@ TEST(bounded, a_cancelled_wait_leaves_the_others_in_line) {
   EXPECT_EQ(third.join(), 2);
 }
 
-// Called, and somebody who came by was faster: it waits on, in front.
+// The first receiver is called, but another call takes the item: it waits on, at the front of the line.
 TEST(bounded, who_comes_by_may_take_it_and_the_one_called_waits_on) {
   manual_scheduler by;
   auto [tx, rx] = bounded<int>(2);
@@ -271,8 +271,8 @@ TEST(bounded, who_comes_by_may_take_it_and_the_one_called_waits_on) {
   EXPECT_EQ(second.join(), 3);
 }
 
-// The first is called, and then the second, because another has come to wait; somebody who comes by takes both items. They come back one
-// after the other, and neither passes the other.
+// Both receivers are called, because another one begins to wait between the sends. Other calls take both
+// items. The two come back one after the other, and neither passes the other.
 TEST(bounded, receivers_that_were_called_in_vain_have_their_places_again) {
   for (const bool newest_first : {false, true}) {
     manual_scheduler by;
@@ -285,7 +285,7 @@ TEST(bounded, receivers_that_were_called_in_vain_have_their_places_again) {
     EXPECT_EQ(tx.try_send(0), send_status::sent);
     EXPECT_EQ(rx.try_recv(), 0);
     EXPECT_EQ(rx.blocking_recv_for(0ms).error(),
-              recv_status::timed_out);  // leaves the mark of one that waits
+              recv_status::timed_out);  // leaves the mark of a waiter
     EXPECT_EQ(tx.try_send(0), send_status::sent);
     EXPECT_EQ(rx.try_recv(), 0);
     by.run_until_idle();
@@ -299,7 +299,7 @@ TEST(bounded, receivers_that_were_called_in_vain_have_their_places_again) {
   }
 }
 
-// The same for senders and room.
+// The same for senders that wait for a free place.
 TEST(bounded, senders_that_were_called_in_vain_have_their_places_again) {
   for (const bool newest_first : {false, true}) {
     manual_scheduler by;
@@ -326,8 +326,7 @@ TEST(bounded, senders_that_were_called_in_vain_have_their_places_again) {
   }
 }
 
-// Closed with one item there, which somebody who came by takes from under the one that was called.
-/// Its first move stops until somebody says so.
+/// The first move stops until the test sets `goes_on`.
 struct slow_to_move {
   explicit slow_to_move(std::atomic<int>& at) noexcept : stop(&at) {}
   slow_to_move(slow_to_move&& other) noexcept : stop(std::exchange(other.stop, nullptr)) {
@@ -345,7 +344,7 @@ struct slow_to_move {
   std::atomic<int>* stop;
 };
 
-/// Lets the move go on when `does` has had time to be wrong.
+/// Lets the move go on once `does` has had time to fail.
 template <class F>
 auto beside_a_move(std::atomic<int>& stop, F does) {
   std::jthread helper([&stop] {
@@ -375,7 +374,7 @@ void expect_an_item_beside_a_move(Channel c) {
   const std::jthread sender(
       [&c, &stop] { EXPECT_EQ(c.sender.try_send(slow_to_move(stop)), send_status::sent); });
   stop.wait(slow_to_move::armed);
-  // Behind the one that is on its way.
+  // This item is queued behind the one that is being moved in.
   EXPECT_EQ(c.sender.try_send(slow_to_move(stop)), send_status::sent);
   EXPECT_TRUE(beside_a_move(stop, [&c] { return c.receiver.try_recv(); }).has_value());
   std::vector<slow_to_move> more;
@@ -464,7 +463,7 @@ TEST(bounded, a_send_that_waits_holds_its_item_and_gives_it_up_when_cancelled) {
   EXPECT_EQ(alive, 1);
 }
 
-// The forms of an awaited temporary with an item that must be destroyed once.
+// An awaited temporary destroys its item exactly once, in each form.
 TEST(bounded, strings_arrive_whole) {
   manual_scheduler by;
   auto [tx, rx] = bounded<std::string>(1);
@@ -493,7 +492,7 @@ TEST(bounded, strings_arrive_whole) {
   EXPECT_EQ(got.join(), "abcdefghijklmnopqrst");
 }
 
-// Scenario 32: what there is no room for. The totals add up.
+// Scenario 32: each policy when the channel is full. The counts add up.
 TEST(bounded, each_policy_says_what_becomes_of_the_item) {
   struct row {
     overflow policy;
@@ -540,7 +539,7 @@ TEST(bounded, threads_wait_with_and_without_a_limit) {
   EXPECT_EQ(rx.blocking_recv_for(1h), 3);
 }
 
-// Regression row 6: two senders and two receivers on one place.
+// Regression row 6: two senders and two receivers share one place.
 TEST(bounded, two_and_two_threads_on_one_place) {
   static constexpr int each = 20'000;
   for (const std::uint64_t n : {1U, 3U}) {
@@ -612,7 +611,7 @@ TEST(bounded, tasks_of_a_runtime_and_a_thread_share_it) {
   EXPECT_EQ(by_tasks + by_thread, 3L * each * (each + 1) / 2);
 }
 
-// drop_oldest beside receivers: what was sent was received, or dropped, or both counts are wrong.
+// drop_oldest beside receivers: each item is either received or counted as dropped, never both.
 TEST(bounded, drops_beside_receivers_add_up) {
   static constexpr std::uint64_t each = 20'000;
   auto made = bounded<std::uint64_t>(3, {.on_full = overflow::drop_oldest});

@@ -1,4 +1,4 @@
-// The broadcast: each value to each receiver, in one order, and an exact account of what is lost.
+// The broadcast: each receiver gets each value, in one order; lost values are counted exactly.
 #include "support/manual_scheduler.hpp"
 
 #include <rota/channel/broadcast.hpp>
@@ -25,7 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::manual_scheduler;
 
-/// Not copied as bytes. Copies throw when told to; all of it wants to be outside of every lock.
+/// Not trivially copyable. Copies throw on demand; copies and destructors must run outside of all locks.
 struct fussy {
   explicit fussy(int n) : value(n) { ++alive; }
   fussy(const fussy& other) : value(other.value) {
@@ -50,7 +50,7 @@ struct fussy {
 int number_of(const fussy& f) { return f.value; }
 int number_of(int n) { return n; }
 
-constexpr int lag = 1'000'000;  // beside numbers: so many lost
+constexpr int lag = 1'000'000;  // added to the number of lost values
 constexpr int empty = -1;
 constexpr int end = -2;
 constexpr int late = -3;
@@ -70,7 +70,7 @@ int said(const std::expected<T, no_item>& got) {
 
 template <class T>
 class broadcast_of : public ::testing::Test {};
-using both = ::testing::Types<int, fussy>;  // in words, and in nodes
+using both = ::testing::Types<int, fussy>;  // stored in words, and in nodes
 TYPED_TEST_SUITE(broadcast_of, both);
 
 template <class T>
@@ -107,7 +107,7 @@ TYPED_TEST(broadcast_of, who_is_slow_is_told_how_many_are_lost_and_goes_on_with_
   EXPECT_EQ(rx.size(), 9U);
   EXPECT_EQ(said(rx.blocking_recv()), lag + 6);
   EXPECT_EQ(rx.size(), 3U);
-  // Told, and late again before it has taken anything.
+  // The receiver has reported the lag, and lags again before it takes a value.
   EXPECT_EQ(tx.send(TypeParam(11)), send_status::sent);
   EXPECT_EQ(said(rx.try_recv()), lag + 1);
   for (int i = 9; i < 12; ++i) EXPECT_EQ(said(rx.try_recv()), i);
@@ -194,7 +194,7 @@ TYPED_TEST(broadcast_of, all_tasks_that_wait_get_it) {
   for (auto& each : all) EXPECT_EQ(each.join(), end);
 }
 
-// Woken, and overtaken before it runs.
+// The task is woken, but its value is overwritten before it runs.
 TYPED_TEST(broadcast_of, a_task_that_runs_too_late_has_lagged) {
   manual_scheduler by;
   auto [tx, rx] = broadcast<TypeParam>(2);
@@ -281,7 +281,7 @@ TEST(broadcast, keeps_no_more_than_its_capacity_and_nothing_for_nobody) {
     {
       const auto gone = std::move(made.receiver);
     }
-    EXPECT_EQ(fussy::alive, before + 40);  // there is still one who might be slow
+    EXPECT_EQ(fussy::alive, before + 40);  // the slowest receiver still needs all
     {
       const auto gone = std::move(other);
     }
@@ -309,7 +309,7 @@ TEST(broadcast, a_copy_that_throws_loses_nothing) {
   EXPECT_EQ(said(rx.try_recv()), 1);
 }
 
-// A copy that sends: it is under no lock, and what it copies stays although it was overwritten.
+// A copy constructor that sends: no lock is held; the copied value stays though it is overwritten.
 TEST(broadcast, a_copy_may_use_the_channel) {
   struct sender_too {
     explicit sender_too(int n) : value(n) {}
@@ -341,7 +341,7 @@ TEST(broadcast, what_is_kept_goes_with_the_channel) {
   EXPECT_EQ(item.use_count(), 1);
 }
 
-/// Values that are several words, in a ring that is too small: each is whole, in order, or counted.
+/// Values of several words, in a ring that is too small: each arrives whole, in order, or counts as lost.
 struct several {
   std::uint64_t of[7] = {};
 };
@@ -366,7 +366,7 @@ void receive_all(broadcast_receiver<T> rx, std::uint64_t total) {
     const auto got = rx.blocking_recv();
     if (got.has_value()) {
       for (const std::uint64_t word : got->of) ASSERT_EQ(word, got->of[0]);
-      std::uint64_t& last = before[got->of[0] % 2];  // of which sender
+      std::uint64_t& last = before[got->of[0] % 2];  // the last value of this sender
       ASSERT_GT(got->of[0] + 2, last);
       last = got->of[0] + 2;
       ++accounted;
@@ -425,7 +425,7 @@ TYPED_TEST(broadcast_whole, receivers_come_and_go_beside_sends) {
   EXPECT_EQ(made.sender.send(TypeParam()), send_status::dropped);
 }
 
-// Two runtimes, a work of a pool and a plain thread get everything: the ring is large enough.
+// Two runtimes, a work of a pool and a plain thread receive all values: the ring is large enough.
 TEST(broadcast, runtimes_works_and_threads_share_it) {
   static constexpr int count = 500;
   static constexpr long sum = static_cast<long>(count) * (count + 1) / 2;
@@ -464,7 +464,7 @@ TEST(broadcast, runtimes_works_and_threads_share_it) {
   EXPECT_EQ(of_thread, sum);
 }
 
-// Where the receiver is counts when the wait begins, not when it was given a name.
+// The position of the receiver counts from when the wait begins, not from when the awaitable is created.
 TEST(broadcast, a_receive_with_a_name_is_awaited_again) {
   manual_scheduler by;
   auto [tx, rx] = broadcast<int>(4);

@@ -1,4 +1,4 @@
-// Senders that wait until nobody wants what they send.
+// Senders that wait until their channel has no receiver.
 #include "support/manual_scheduler.hpp"
 
 #include <rota/channel/bounded.hpp>
@@ -129,7 +129,7 @@ TYPED_TEST(closed_of, a_thread_is_woken) {
   }
 }
 
-// Work that nobody wants any more ends.
+// Work ends once its result has no receiver.
 TYPED_TEST(closed_of, is_a_case_of_a_select) {
   manual_scheduler by;
   auto made = TypeParam::make();
@@ -191,7 +191,7 @@ TYPED_TEST(closed_news, receivers_come_and_go) {
   auto again = by.spawn(waits(made.sender));
   by.run_until_idle();
   EXPECT_FALSE(again.is_done());
-  made.sender.close();  // although there is one
+  made.sender.close();  // while a receiver exists
   by.run_until_idle();
   EXPECT_TRUE(again.is_done());
 }
@@ -210,7 +210,7 @@ TEST(closed, a_receiver_of_a_oneshot_knows_that_nothing_comes) {
   EXPECT_TRUE(other.receiver.is_closed());
 }
 
-// Both ends of a oneshot may wait at once; each is told of what concerns it.
+// Both ends of a oneshot may wait at once; each wait ends by the other side's action.
 TEST(closed, both_ends_of_a_oneshot_wait) {
   manual_scheduler by;
   auto made = oneshot<int>();

@@ -1,4 +1,4 @@
-// The growth of a bounded channel: it begins with few places and has room for `capacity` items from the first moment. Its memory:
+// A bounded channel starts with few places, and accepts `capacity` items from the start. For its memory see
 // unit/faults/allocations_in_channels_test.cpp.
 #include "support/sanitized.hpp"
 
@@ -27,7 +27,7 @@ namespace {
 constexpr std::uint64_t capacities[] = {
     1, 2, 31, 32, 33, 34, 63, 64, 95, 96, 97, 98, 223, 224, 225, 226, 480, 481, 1000};
 
-/// Sends and receives one item, `times` times: the head and the tail stand at another place afterwards.
+/// Sends and receives one item `times` times, which moves the head and the tail.
 template <class Channel>
 void go_round(Channel& made, int times) {
   for (int i = 0; i < times; ++i) {
@@ -36,7 +36,7 @@ void go_round(Channel& made, int times) {
   }
 }
 
-// The ring may grow at any of its places, also at the last one, where the next round begins.
+// The ring may grow at each position, including the last one before it wraps around.
 TEST(growth, a_channel_has_room_for_its_capacity_wherever_its_head_stands) {
   for (const std::uint64_t capacity : capacities) {
     for (const int places : {0, 1, 30, 31, 32, 33, 500}) {
@@ -62,7 +62,7 @@ TEST(growth, a_channel_has_room_for_its_capacity_wherever_its_head_stands) {
   }
 }
 
-/// Sends and receives at random beside a plain queue. The queue becomes longer and shorter, so that blocks come at all sorts of places.
+/// Sends and receives at random beside a std::deque; the length varies, so blocks come at many places.
 void behaves_as_a_queue(std::uint64_t capacity, overflow policy, unsigned seed) {
   std::mt19937 random(seed);
   auto [tx, rx] = bounded<int>(capacity, {.on_full = policy});
@@ -70,7 +70,7 @@ void behaves_as_a_queue(std::uint64_t capacity, overflow policy, unsigned seed) 
   std::uint64_t over = 0;
   int next = 0;
   for (unsigned step = 0; step < 20'000; ++step) {
-    const unsigned bias = step / 500 % 2 == 0 ? 6 : 3;  // of ten
+    const unsigned bias = step / 500 % 2 == 0 ? 6 : 3;  // out of ten
     if (random() % 10 < bias) {
       const bool is_full = queue.size() == capacity;
       const send_status how = tx.try_send(next);
@@ -140,7 +140,7 @@ TEST(growth, what_is_left_in_all_blocks_is_destroyed_with_the_channel) {
   EXPECT_EQ(shared.use_count(), 1);
 }
 
-// Such a channel had to have all of its memory before.
+// Making the channel must not allocate its whole capacity.
 TEST(growth, a_channel_of_the_largest_capacity_can_be_made) {
   auto [tx, rx] = bounded<std::array<char, 4096>>(std::uint64_t{1} << 31U);
   EXPECT_EQ(tx.capacity(), std::uint64_t{1} << 31U);
@@ -149,7 +149,7 @@ TEST(growth, a_channel_of_the_largest_capacity_can_be_made) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(rx.try_recv().value().front(), static_cast<char>(i));
 }
 
-/// Senders tell their items apart by the upper half.
+/// The upper half of an item is the number of its sender.
 void sends_all(sender<std::uint64_t> tx, std::uint64_t from, std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; ++i) EXPECT_EQ(tx.blocking_send((from << 32U) | i), send_status::sent);
 }
@@ -180,7 +180,7 @@ TEST(growth, threads_that_meet_while_it_grows_lose_nothing) {
   }
 }
 
-/// In a fork: fills the channel. Returns 0 if that has come to an end.
+/// Fills the channel in a forked child. Returns 0 if the child has ended normally.
 int fills_in_a_fork(sender<int>& tx) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -195,7 +195,7 @@ int fills_in_a_fork(sender<int>& tx) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// The fork may come before the parent grows the channel, meanwhile, or afterwards.
+// The fork may come before, during or after the growth in the parent.
 TEST(growth, a_fork_beside_a_growth_does_not_hang) {
   if (!test::may_fork_beside_allocations) GTEST_SKIP() << "a fork beside threads";
   for (int i = 0; i < 50; ++i) {

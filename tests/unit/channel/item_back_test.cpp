@@ -1,4 +1,4 @@
-// An item that was not sent comes back: from a send that lost, was late or was refused.
+// A send that lost, timed out or was refused gives its item back.
 #include "support/manual_scheduler.hpp"
 
 #include <rota/channel/bounded.hpp>
@@ -26,7 +26,7 @@ using halves = pair_of<sender<item>, receiver<item>>;
 
 item number(int n) { return std::make_unique<int>(n); }
 
-/// A channel with one place, which is taken.
+/// Returns a channel of one place, which is full.
 halves full_one(options how = {}) {
   auto made = bounded<item>(1, how);
   EXPECT_EQ(made.sender.try_send(number(0)), send_status::sent);
@@ -55,7 +55,7 @@ TEST(item_back, from_a_send_that_lost) {
   EXPECT_EQ(on.receiver.try_recv().error(), recv_status::empty);
 }
 
-// The same leaf goes on where it has lost; what was sent does not come back.
+// A leaf that lost a select is awaited again. After it has won, item() returns null.
 TEST(item_back, not_from_a_send_that_won_in_the_next_round) {
   manual_scheduler by;
   auto on = full_one();

@@ -1,4 +1,4 @@
-// What is sent while the last receiver goes.
+// Items that are sent while the last receiver is destroyed.
 #include <rota/channel/bounded.hpp>
 #include <rota/channel/bounded_by_weight.hpp>
 #include <rota/channel/unbounded.hpp>
@@ -13,7 +13,7 @@
 namespace rota::channel::last_receiver_test {
 namespace {
 
-/// Does something while it is moved into its place.
+/// Calls a function while it is moved into the channel.
 struct slow {
   explicit slow(std::shared_ptr<int> of, std::function<void()>* meanwhile = nullptr)
       : counts(std::move(of)), on_move(meanwhile) {}
@@ -45,7 +45,7 @@ class last_receiver : public ::testing::Test {};
 using channels = ::testing::Types<with_limit, with_weight, without_limit>;
 TYPED_TEST_SUITE(last_receiver, channels);
 
-// What a sender has claimed and not given away yet is no item of the receivers', and they may go meanwhile.
+// Receivers do not see an item until its sender publishes it, and may be destroyed before that.
 TYPED_TEST(last_receiver, an_item_that_is_on_its_way_when_it_goes_is_destroyed) {
   const auto item = std::make_shared<int>(1);
   auto made = TypeParam::make();

@@ -1,4 +1,4 @@
-// The place in line of those who were called and come back in vain.
+// The line of waiters: a waiter that was called in vain gets its place back.
 #include "support/manual_scheduler.hpp"
 
 #include <rota/channel/bounded.hpp>
@@ -30,7 +30,7 @@ void nothing(void*) noexcept {}
 void* same(void* self) noexcept { return self; }
 constexpr waker_vtable of_nobody{nothing, nothing, same, nothing};
 
-/// So many who wait; the lock is had by nobody else.
+/// `n` waiters. No other thread uses the lock.
 class crowd {
  public:
   explicit crowd(std::size_t n) : all_(n) {
@@ -55,7 +55,7 @@ class crowd {
     return static_cast<std::size_t>(&first - all_.data());
   }
   void leave(wait_node& who) {
-    waker dropped;  // outlives the section
+    waker dropped;  // destroyed after the lock is released
     wait_section section(list_);
     section.unlink(who);
     line_.forget(who);
@@ -64,7 +64,7 @@ class crowd {
   }
   wait_node& operator[](std::size_t i) { return all_[i]; }
 
-  /// All are called, and come back in this order. How many they pass.
+  /// Calls all waiters; they come back in this order. Returns how many nodes they pass in all.
   std::uint64_t come_back(const std::vector<std::size_t>& order) {
     for (std::size_t i = 0; i < all_.size(); ++i) EXPECT_EQ(call(), i);
     std::uint64_t passed = 0;
@@ -84,7 +84,7 @@ std::vector<std::size_t> numbers(std::size_t n) {
   return all;
 }
 
-// What they pass is counted: from the front it would be 50 million.
+// The passed nodes are counted. A search from the front would pass 50 million.
 TEST(line, ten_thousand_who_come_back_in_order_pass_one_each) {
   constexpr std::size_t n = 10'000;
   crowd all(n);
@@ -92,7 +92,7 @@ TEST(line, ten_thousand_who_come_back_in_order_pass_one_each) {
   EXPECT_LE(all.come_back(order), n);
   std::reverse(order.begin(), order.end());
   EXPECT_LE(all.come_back(order), n);
-  // Two who take turns, each in its own order.
+  // Pairs of neighbours come back in the opposite order.
   std::vector<std::size_t> turns;
   for (std::size_t i = 0; i < n; i += 2) turns.insert(turns.end(), {i + 1, i});
   EXPECT_LE(all.come_back(turns), 2 * n);
@@ -111,7 +111,7 @@ TEST(line, whatever_the_order_each_has_its_place_again) {
   for (std::size_t i = 0; i < n; ++i) EXPECT_EQ(all.call(), i);
 }
 
-// Where the last one was put back is no place to begin at when it has gone: by a call, or because it gives up.
+// The place of the last return is no starting point once that waiter has left, by a call or by giving up.
 TEST(line, who_has_left_it_is_forgotten) {
   crowd all(4);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(all.call(), i);
@@ -130,18 +130,18 @@ task<int> receives(Halves rx) {
   co_return got.value_or(-1);
 }
 
-/// All of the first n who wait are called, and what they were called for is taken.
+/// Calls each of the first n waiters, and takes the item away each time.
 template <class Pair>
 void call_in_vain(Pair& of, int n) {
   for (int i = 0; i < n; ++i) {
     EXPECT_EQ(of.sender.try_send(0), send_status::sent);
     EXPECT_EQ(of.receiver.try_recv(), 0);
-    // Leaves the mark of one that waits.
+    // Leaves the mark of a waiter.
     EXPECT_EQ(of.receiver.blocking_recv_for(0ms).error(), recv_status::timed_out);
   }
 }
 
-// The one that was put back last gives up, beside others that come back after it.
+// The waiter that was put back last gives up while others come back behind it.
 template <class Pair>
 void give_up_in_turn(Pair of, bool newest_first) {
   manual_scheduler by;

@@ -1,5 +1,5 @@
-// A thread that is held up in the middle of moving an item: others wait for it, use little of the processor meanwhile, and lose nothing.
-// In a fork that thread is missing: a try says so.
+// A thread is preempted while it moves an item: others wait for it, use little processor time, and lose
+// nothing. In a fork that thread does not exist: a try returns `forked`.
 #include "support/sanitized.hpp"
 
 #include <rota/channel/bounded.hpp>
@@ -52,12 +52,12 @@ struct item {
   gate* at;
 };
 
-/// A channel for two items by weight.
+/// Returns a channel by weight that holds two items.
 auto two_by_weight() {
   return bounded_by_weight<item>(8, 2, [](const item& /*one*/) noexcept { return 1U; });
 }
 
-/// How often a thread of this process went to sleep by itself. A yield does not count.
+/// Returns how often a thread of this process went to sleep by itself. A yield does not count.
 std::uint64_t sleeps_of(pid_t thread) {
   std::ifstream status("/proc/self/task/" + std::to_string(thread) + "/status");
   for (std::string line; std::getline(status, line);) {
@@ -66,7 +66,7 @@ std::uint64_t sleeps_of(pid_t thread) {
   return 0;
 }
 
-/// Calls `f` on a thread, and returns once that thread has gone to sleep three times in it. A call that returns before has not waited.
+/// Calls `f` on a thread. Returns once that thread has slept three times in it, or `f` has returned.
 template <class F>
 std::thread sleeping_in(F f) {
   struct state {
@@ -89,7 +89,7 @@ std::thread sleeping_in(F f) {
   return made;
 }
 
-/// A receiver is held up while it takes the oldest of two items out of `made`, which has two places. Then `try_to_send` runs.
+/// Holds up a receiver that takes the older of two items out of `made`; then runs `try_to_send`.
 template <class Channel, class F>
 void beside_a_receiver_in_its_move(Channel& made, gate& held, F try_to_send) {
   EXPECT_EQ(made.sender.try_send(item(1, &held)), send_status::sent);
@@ -134,7 +134,7 @@ TEST(mover, a_send_waits_for_the_weight_of_an_item_that_is_just_leaving) {
   EXPECT_EQ(made.sender.weight(), 2U);
 }
 
-// The move has not ended: the close alone ends the try.
+// The move has not ended: only the close ends the try.
 TEST(mover, a_close_ends_a_try_that_waits_for_weight) {
   auto made = two_by_weight();
   gate held;
@@ -150,7 +150,7 @@ TEST(mover, a_close_ends_a_try_that_waits_for_weight) {
   receives.join();
 }
 
-/// A sender is held up while it puts an item into `made`; a receiver waits for it.
+/// Holds up a sender that puts an item into `made`, while a receiver waits for the item.
 template <class Channel>
 void a_receiver_waits_for_a_sender_in_its_move(Channel made) {
   gate held;
@@ -193,7 +193,7 @@ TEST(mover, a_full_channel_waits_for_the_oldest_item_that_is_just_being_put_in) 
 
 // ---- a fork beside a move
 
-/// Runs `body` in a fork, which is ended if it hangs, and returns what `body` returns there: one bit for each thing that is wrong.
+/// Runs `body` in a fork, ended by an alarm if it hangs. Returns its result: one bit for each failure.
 template <class F>
 int code_in_fork(F body) {
   const pid_t child = ::fork();
@@ -207,7 +207,7 @@ int code_in_fork(F body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/// A receiver of the parent is held up while it empties the only place of a channel. Returns what a send says in a fork.
+/// Holds up a receiver that empties the channel's only place. Returns the result of a send in a fork.
 template <class Channel>
 send_status said_by_a_send_in_a_fork(Channel made) {
   gate held;
@@ -233,7 +233,7 @@ TEST(mover, a_send_in_a_fork_says_forked_beside_a_receiver_in_its_move) {
   EXPECT_EQ(said_by_a_send_in_a_fork(one), send_status::forked);
 }
 
-/// A sender of the parent is held up while it puts the first item in.
+/// Holds up a sender of the parent that puts the first item in.
 template <class Channel, class F>
 void in_a_fork_beside_a_sender_in_its_move(Channel made, F body) {
   gate held;
@@ -263,7 +263,7 @@ TEST(mover, a_receive_in_a_fork_says_forked_beside_a_sender_in_its_move) {
   in_a_fork_beside_a_sender_in_its_move(unbounded<item>(), tries);
 }
 
-// The oldest item is just being put in: it can be neither received nor dropped.
+// The oldest item is still being put in, so it can be neither received nor dropped.
 TEST(mover, a_send_that_drops_the_oldest_says_forked_in_a_fork_beside_a_sender_in_its_move) {
   if (!test::may_fork_beside_allocations) GTEST_SKIP() << "a fork beside threads";
   in_a_fork_beside_a_sender_in_its_move(bounded<item>(1, {.on_full = overflow::drop_oldest}), [](auto& made) {
@@ -271,7 +271,7 @@ TEST(mover, a_send_that_drops_the_oldest_says_forked_in_a_fork_beside_a_sender_i
   });
 }
 
-// A form that waits is not told; its limit ends it.
+// A blocking form does not return `forked`; its limit ends it.
 TEST(mover, a_receive_that_waits_in_a_fork_ends_with_its_limit) {
   if (!test::may_fork_beside_allocations) GTEST_SKIP() << "a fork beside threads";
   const auto waits = [](auto& made) {
@@ -300,7 +300,7 @@ TEST(mover, a_channel_without_a_move_under_way_works_in_a_fork) {
   EXPECT_EQ(made.receiver.try_recv().value().value, 1);
 }
 
-// The threads that move its items are those of the fork, so their moves end.
+// The threads that move items belong to the fork, so their moves end.
 TEST(mover, a_channel_that_was_made_in_a_fork_waits_for_a_sender_in_its_move) {
   if (!test::may_start_threads) GTEST_SKIP() << "a fork that starts threads";
   const int code = code_in_fork([] {

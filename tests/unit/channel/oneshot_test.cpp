@@ -1,4 +1,4 @@
-// The channel for one item.
+// The channel for a single item.
 #include "support/manual_scheduler.hpp"
 
 #include <rota/channel/oneshot.hpp>

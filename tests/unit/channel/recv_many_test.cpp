@@ -1,4 +1,4 @@
-// Several items at once.
+// Receiving several items at once.
 #include "support/manual_scheduler.hpp"
 
 #include <rota/channel/bounded.hpp>
@@ -156,7 +156,7 @@ TEST(recv_many, makes_room_for_those_who_wait_to_send) {
   EXPECT_EQ(got, (std::vector<int>{1, 2, 3, 4}));
 }
 
-/// A vector that has no memory for more than four.
+/// A vector that has no memory for more than four items.
 struct small : std::vector<int> {
   void reserve(std::size_t n) {
     if (n > 4) n = 4;
@@ -176,7 +176,7 @@ TEST(recv_many, without_memory_the_rest_stays) {
   EXPECT_EQ(rx.try_recv(), 5);
 }
 
-/// A vector that is never asked for more than it has room for.
+/// A vector that must never be asked to grow by push_back().
 struct with_room : std::vector<int> {
   void push_back(int item) {
     EXPECT_LT(size(), capacity());
@@ -184,7 +184,7 @@ struct with_room : std::vector<int> {
   }
 };
 
-// A wait that has a name makes room each time that it is awaited, however: what came the last time may be gone with its vector.
+// An awaitable in a variable reserves at each await: the vector of the last await may have been replaced.
 TEST(recv_many, a_wait_with_a_name_makes_room_each_time) {
   manual_scheduler by;
   auto made = unbounded<int>();
@@ -226,7 +226,7 @@ TEST(recv_many, a_wait_with_a_name_makes_room_each_time) {
   EXPECT_EQ(waits.join(), 24);
 }
 
-// Without memory it throws where it is awaited, has taken nothing, and its limit is over.
+// Without memory the await throws, takes no item, and stops its time limit.
 TEST(recv_many, a_wait_with_a_name_and_without_memory_has_not_begun) {
   manual_scheduler by;
   auto made = unbounded<int>();
@@ -262,7 +262,7 @@ TEST(recv_many, a_wait_with_a_name_and_without_memory_has_not_begun) {
   EXPECT_EQ(waits.join(), 3);
 }
 
-// What is gathered in one vector, a few at a time, is not moved anew by each batch.
+// Many small batches into one vector do not move its items for each batch.
 TEST(recv_many, a_row_of_batches_makes_room_a_few_times) {
   auto [tx, rx] = bounded<int>(8);
   std::vector<int> got;

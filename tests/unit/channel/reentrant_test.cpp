@@ -1,8 +1,8 @@
-// Who is woken runs inside of the wake, and comes back to the channel before the call that has woken it returns: the other side's slow path.
+// A woken task runs inside of the wake, and uses the channel again before the waking call has returned.
 //
-//   regression row 7    one sends, and a receiver registers meanwhile    a_receiver_registers_inside_of_a_send,
-//                                                                        a_sender_registers_inside_of_a_receive
-//   regression row 21   forty wait                                       forty_receivers_..., forty_senders_..., a_close_wakes_forty_...
+//  regression row 7    one sends, a receiver registers   a_receiver_registers_inside_of_a_send,
+//                                                        a_sender_registers_inside_of_a_receive
+//  regression row 21   forty wait                        forty_receivers_..., forty_senders_..., a_close_...
 #include "support/manual_scheduler.hpp"
 
 #include <rota/channel/bounded.hpp>
@@ -41,7 +41,7 @@ void receiver_registers_inside(Pair made) {
   by.at_once = true;
   for (int i = 0; i < 1'000; ++i) {
     EXPECT_EQ(made.sender.try_send(i), send_status::sent);
-    EXPECT_EQ(got.size(), static_cast<std::size_t>(i) + 1);  // and waits again
+    EXPECT_EQ(got.size(), static_cast<std::size_t>(i) + 1);  // and it waits again
   }
   made.sender.close();
   EXPECT_TRUE(task.is_done());

@@ -1,4 +1,4 @@
-// select: what may be a case, and what becomes of it when it loses, or when the select is cancelled.
+// select: which operations may be a case, and what happens to a case that loses or is cancelled.
 #include "support/manual_scheduler.hpp"
 #include "unit/channel/select_scene.hpp"
 
@@ -66,7 +66,7 @@ TEST(select_cases, a_tick_that_loses_is_not_used_up) {
   EXPECT_EQ(got.join(), 10ms);
 }
 
-// A sleep of nothing lets others run first, once; alone it is a yield.
+// A sleep of zero lets other tasks run first, once; alone it is a yield.
 TEST(select_cases, a_sleep_of_nothing_gives_up_one_turn) {
   manual_scheduler by;
   two of;
@@ -128,7 +128,7 @@ TEST(select_cases, what_is_in_sync_can_be_a_case) {
   expect_after(0, [&] { held.reset(); });
   EXPECT_FALSE(m.is_locked());
   held = m.try_lock();
-  // A part of what it wanted is given back when another case wins.
+  // The losing case gives back the permits that it has got so far.
   auto parts = by.spawn(work());
   by.run_until_idle();
   s.release(1);
@@ -141,7 +141,7 @@ TEST(select_cases, what_is_in_sync_can_be_a_case) {
   expect_after(4, [&] { EXPECT_TRUE(cell.set(7).has_value()); });
 }
 
-// Granted both before it runs.
+// Both cases are granted before the task runs.
 TEST(select_cases, what_a_loser_was_granted_goes_to_the_next) {
   manual_scheduler by;
   sync::semaphore s(0);
@@ -280,7 +280,7 @@ TEST(select_cases, the_same_handle_twice_is_refused_and_nothing_waits) {
   EXPECT_EQ(got.join(), 3);
 }
 
-/// How often of 32 times the co_await is refused with errc::already_joined.
+/// Returns how many of 32 awaits are refused with errc::already_joined.
 template <class Select>
 task<int> refusals(Select& once) {
   int refused = 0;
@@ -294,7 +294,7 @@ task<int> refusals(Select& once) {
   co_return refused;
 }
 
-// Whatever case is asked first, and whatever is ready.
+// The order in which cases are polled, and which of them are ready, makes no difference.
 TEST(select_cases, what_may_have_one_waiter_is_refused_twice_also_beside_what_is_ready) {
   manual_scheduler by;
   two of;
@@ -341,7 +341,7 @@ TEST(select_cases, an_empty_handle_is_refused_also_beside_what_is_ready) {
           static_cast<void>(co_await select(from.a.receiver.recv(), empty));
         };
         const int refused = co_await refusals(beside_an_item);
-        // Not enabled: not asked.
+        // A disabled case is not polled.
         static_cast<void>(co_await select(from.a.receiver.recv(), when(false, empty)));
         co_return refused;
       },
@@ -398,7 +398,7 @@ TEST(select_cases, cancelled_it_has_taken_nothing_and_its_tasks_have_ended) {
   detached.join();
 }
 
-// Called, and cancelled before it runs.
+// A task is called, and cancelled before it runs.
 TEST(select_cases, what_a_cancelled_one_was_called_for_goes_to_the_next) {
   manual_scheduler by;
   two of;
@@ -430,7 +430,7 @@ TEST(select_cases, a_timeout_around_it_takes_nothing) {
   EXPECT_TRUE(got.join());
 }
 
-// Always ready: others get their turn, and a cancellation at that point loses no item.
+// The case is always ready: other tasks get their turn, and a cancellation in a yield loses no item.
 TEST(select_cases, a_select_that_never_waits_gives_others_their_turn) {
   manual_scheduler by;
   auto a = unbounded<int>();
@@ -457,7 +457,7 @@ TEST(select_cases, a_select_that_never_waits_gives_others_their_turn) {
   EXPECT_EQ(a.receiver.try_recv(), before);
 }
 
-// The turn is given up before any case is started: a task that is awaited is cancelled and waited for all the same.
+// The yield comes before any case starts. An awaited task is cancelled, and waited for, all the same.
 TEST(select_cases, cancelled_while_its_turn_is_given_up_its_tasks_have_ended) {
   manual_scheduler by;
   by.claims = false;
@@ -487,7 +487,7 @@ TEST(select_cases, cancelled_while_its_turn_is_given_up_its_tasks_have_ended) {
       std::ref(by),
       std::ref(ends));
   EXPECT_TRUE(by.run_one());
-  EXPECT_TRUE(by.run_one());  // the child
+  EXPECT_TRUE(by.run_one());  // the child task
   greedy.cancel();
   by.run_until_idle();
   EXPECT_EQ(ends, "cp");

@@ -1,4 +1,4 @@
-// select over a list: as the static form, with the position in the list.
+// select over a list: works as the static form, and returns the position in the list.
 #include "support/manual_scheduler.hpp"
 
 #include <rota/channel/bounded.hpp>
@@ -41,7 +41,7 @@ struct many {
   std::vector<receiver<int>> receivers;
 };
 
-/// 100 times the position, and the item; -1: the end.
+/// Returns 100 times the position, plus the item, or plus -1 at the end of the channel.
 task<int> one_of(many& of) {
   auto first = co_await select(of.receivers);
   static_assert(std::is_same_v<decltype(first), chosen<std::optional<int>>>);
@@ -150,7 +150,7 @@ TEST(select_list, a_function_says_what_each_element_waits_for) {
   by.run_until_idle();
   EXPECT_EQ(got.join(), 1U);
   EXPECT_FALSE(all[1].is_locked());
-  // What yields nothing, and a span of pointers.
+  // Cases without a value, and a span of pointers.
   sync::notify a;
   sync::notify b;
   const std::array<sync::notify*, 2> calls{&a, &b};
@@ -166,7 +166,7 @@ TEST(select_list, a_function_says_what_each_element_waits_for) {
   EXPECT_FALSE(a.try_wait() || b.try_wait());
 }
 
-/// What `once`, awaited, throws: its words.
+/// Returns the message of what awaiting `once` throws.
 template <class Select>
 task<std::string> refusal(Select& once) {
   try {
@@ -225,7 +225,7 @@ TEST(select_list, a_repeated_and_an_empty_handle_are_refused_whatever_is_ready) 
   EXPECT_EQ(got.join(), 7);
 }
 
-// Leaves that were made go, and what a leaf held goes with it.
+// Leaves that exist already are destroyed, together with what they hold.
 TEST(select_list, what_the_function_throws_is_thrown_and_nothing_was_sent) {
   manual_scheduler by;
   auto to = bounded<std::shared_ptr<int>>(4);
@@ -246,7 +246,7 @@ TEST(select_list, what_the_function_throws_is_thrown_and_nothing_was_sent) {
   EXPECT_EQ(to.receiver.size(), 0U);
 }
 
-// Called, and cancelled before it runs.
+// A task is called, and cancelled before it runs.
 TEST(select_list, what_a_cancelled_one_was_called_for_goes_to_the_next) {
   manual_scheduler by;
   many of(3);
@@ -278,7 +278,7 @@ TEST(select_list, late_it_has_taken_nothing) {
   EXPECT_TRUE(got.join());
 }
 
-// As a select of handles: cancelled it cancels all of them, and they have ended before it unwinds.
+// As with a select of handles: its cancellation cancels all of them, and they have ended before it unwinds.
 TEST(select_list, cancelled_its_tasks_have_ended) {
   manual_scheduler by;
   std::string ends;

@@ -11,7 +11,7 @@ struct two {
   pair_of<sender<int>, receiver<int>> b = bounded<int>(4);
 };
 
-/// The item of a, or 100 more than that of b; -1 and 99: the end.
+/// Returns the item of a, or 100 plus that of b; -1 and 99 stand for the ends.
 inline task<int> one_of(two& of) {
   auto first = co_await select(of.a.receiver.recv(), of.b.receiver.recv());
   if (first.index() == 0) co_return first.get<0>().value_or(-1);

@@ -1,4 +1,4 @@
-// select: one case wins, its value is delivered, and the others have taken nothing.
+// select: one case wins and delivers its value; the others consume nothing.
 #include "support/manual_scheduler.hpp"
 #include "unit/channel/select_scene.hpp"
 
@@ -34,7 +34,7 @@ TEST(select, takes_what_is_there_and_nothing_else) {
   by.run_until_idle();
   EXPECT_EQ(got.join(), 105);
   EXPECT_EQ(of.b.receiver.size(), 0U);
-  // Both: one of them stays where it is.
+  // Both are ready: one item stays in its channel.
   EXPECT_EQ(of.a.sender.try_send(1), send_status::sent);
   EXPECT_EQ(of.b.sender.try_send(2), send_status::sent);
   auto either = by.spawn(one_of(of));
@@ -55,13 +55,13 @@ TEST(select, waits_for_whichever_comes_first) {
     by.run_until_idle();
     EXPECT_EQ(got.join(), round % 2 == 0 ? round : 100 + round);
   }
-  // Nobody is left in line: an item stays for who comes by.
+  // No waiter is left in the line: an item stays until it is received.
   EXPECT_EQ(of.a.sender.try_send(7), send_status::sent);
   EXPECT_EQ(by.run_until_idle(), 0);
   EXPECT_EQ(of.a.receiver.try_recv(), 7);
 }
 
-// It is called by both before it runs. One wins, and the other's item goes to who stands behind it.
+// Both channels call the task before it runs. One case wins; the item of the other goes to the next waiter.
 TEST(select, what_the_loser_was_called_for_goes_to_the_next) {
   for (std::uint64_t seed = 0; seed < 8; ++seed) {
     manual_scheduler by;
@@ -111,7 +111,7 @@ TEST(select, each_ready_case_comes_as_often_as_the_others) {
   for (const int each : counts) EXPECT_GT(each, 850);
 }
 
-// The same when they become ready together, while it waits.
+// The same when the cases become ready together, during the wait.
 TEST(select, a_case_that_is_called_beside_others_comes_as_often_as_they) {
   manual_scheduler by;
   two of;
@@ -295,7 +295,7 @@ TEST(select, the_value_that_did_not_win_cannot_be_had) {
   EXPECT_DEATH(static_cast<void>(got->get<1>()), "another case has won");
 }
 
-/// A leaf of a user's.
+/// A user-defined leaf.
 class always final : public leaf {
  public:
   static constexpr bool may_lose = true;

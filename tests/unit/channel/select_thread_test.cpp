@@ -1,4 +1,4 @@
-// select in threads: without waiting, and blocked.
+// select in threads: non-blocking and blocking.
 #include <rota/channel/bounded.hpp>
 #include <rota/channel/oneshot.hpp>
 #include <rota/channel/select.hpp>
@@ -78,7 +78,7 @@ TEST(select_of_threads, an_end_is_ready_without_waiting) {
   EXPECT_FALSE(got->get<0>().has_value());
 }
 
-// Nobody is left in line by a look.
+// A try leaves no waiter in the line.
 TEST(select_of_threads, a_look_leaves_nothing_behind) {
   auto [tx, rx] = bounded<int>(1);
   sync::semaphore permits(1);
@@ -119,7 +119,7 @@ TEST(select_of_threads, with_a_limit_it_may_be_late) {
   EXPECT_EQ(handled, 3);
 }
 
-// Two channels, two receivers of both, two senders: every item comes once, and in each sender's order.
+// Two channels, two receivers of both, two senders: each item arrives once, and in the order of its sender.
 TEST(select_of_threads, nothing_is_lost_or_doubled) {
   constexpr int each = 2'000;
   auto a = bounded<int>(1);
@@ -163,7 +163,7 @@ TEST(select_of_threads, nothing_is_lost_or_doubled) {
   for (const int count : seen) ASSERT_EQ(count, 1);
 }
 
-// Sends beside receives: each thread gives away what it has, or takes what is there. The sum stays.
+// Sends beside receives: each thread gives its item away, or takes one. The sum stays the same.
 TEST(select_of_threads, a_send_and_a_receive_meet) {
   auto ring = bounded<int>(1);
   auto back = bounded<int>(1);
@@ -186,7 +186,7 @@ TEST(select_of_threads, a_send_and_a_receive_meet) {
   other.join();
 }
 
-// What won in one round may lose in the next before it was asked: it gives up nothing that it has not got.
+// A leaf that won one round may lose the next before it is polled, and then has nothing to give back.
 TEST(select_of_threads, leaves_with_names_are_asked_again_and_again) {
   auto a = bounded<int>(1);
   auto b = bounded<int>(1);
@@ -264,7 +264,7 @@ TEST(select_list_of_threads, a_function_says_what_each_element_waits_for) {
     EXPECT_FALSE(blocking_select_for(1ms, all, lock).has_value());
   }
   for (auto& each : all) EXPECT_FALSE(each.is_locked());
-  // What yields nothing, and a span of pointers.
+  // Cases without a value, and a span of pointers.
   sync::notify a;
   sync::notify b;
   const std::array<sync::notify*, 2> calls{&a, &b};
@@ -277,7 +277,7 @@ TEST(select_list_of_threads, a_function_says_what_each_element_waits_for) {
   EXPECT_FALSE(blocking_select_until(std::chrono::steady_clock::now(), calls, wait).has_value());
 }
 
-/// What it throws: its words.
+/// Returns the message of what `call` throws.
 template <class Call>
 std::string words_of(Call call) {
   try {
@@ -304,7 +304,7 @@ TEST(select_list_of_threads, an_empty_list_and_one_of_more_than_64_are_refused) 
   for (auto& each : too_many.receivers) EXPECT_EQ(each.size(), 1U);
 }
 
-// Leaves that were made go, and what a leaf held goes with it.
+// Leaves that exist already are destroyed, together with what they hold.
 TEST(select_list_of_threads, what_the_function_throws_is_thrown_and_nothing_was_sent) {
   auto to = bounded<std::shared_ptr<int>>(4);
   const auto item = std::make_shared<int>(1);
@@ -318,7 +318,7 @@ TEST(select_list_of_threads, what_the_function_throws_is_thrown_and_nothing_was_
   EXPECT_EQ(to.receiver.size(), 0U);
 }
 
-// As in a task: a channel has room for any number of waits.
+// As in a task: one receiver may have any number of waits.
 TEST(select_list_of_threads, a_receiver_may_be_there_twice) {
   auto [tx, rx] = bounded<int>(4);
   const std::vector<receiver<int>*> twice{&rx, &rx};
@@ -332,7 +332,7 @@ TEST(select_list_of_threads, a_receiver_may_be_there_twice) {
   EXPECT_EQ(rx.size(), 0U);
 }
 
-// Four channels, two receivers of all, four senders: every item comes once, and an end of each channel to each receiver.
+// Four channels, two receivers of all, four senders: each item arrives once; each receiver sees each end.
 TEST(select_list_of_threads, nothing_is_lost_or_doubled_and_ends_come_by_their_index) {
   constexpr int each = 1'000;
   many of(4);

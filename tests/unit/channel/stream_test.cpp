@@ -1,4 +1,4 @@
-// Stages of streams: values, order, ends, exceptions, and what becomes of them when their consumer goes.
+// Stages of streams: values, order, ends, exceptions, and the effect of destroying the consumer.
 #include "support/manual_scheduler.hpp"
 
 #include <rota/channel/bounded.hpp>
@@ -134,7 +134,7 @@ TEST(stream, throttle_keeps_its_distance) {
         for (int i = 0; i < 4; ++i) {
           if (i == 2)
             co_await sleep_for(
-                25ms);  // a slow consumer: the next one is due at once, and the others follow at a distance
+                25ms);  // a slow consumer: the next value is due at once; later ones are spaced again
           static_cast<void>(co_await paced.next());
           times.push_back(on.time - begin);
         }
@@ -207,7 +207,7 @@ TEST(stream, what_a_merged_source_throws_comes_out_and_the_scope_ends_well) {
   EXPECT_LT(by.time.time_since_epoch(), 1000s + 30min);
 }
 
-/// How many of these there are, and the most there were.
+/// Counts the living members, and their maximum.
 struct crowd {
   int now = 0;
   int most = 0;
@@ -296,7 +296,7 @@ TEST(stream, an_exception_of_one_comes_in_its_turn_and_stops_the_others) {
   EXPECT_LT(by.time.time_since_epoch(), 1000s + 30min);
 }
 
-// What is under way is cancelled, and has ended when the scope has.
+// A job in progress is cancelled, and has ended before the scope ends.
 TEST(stream, a_stage_that_goes_in_the_middle_leaves_nothing_behind) {
   manual_scheduler by;
   crowd in;

@@ -1,4 +1,4 @@
-// The unbounded channel: order, ends, and that no item is lost or doubled.
+// The unbounded channel: order, ends; no item is lost or duplicated.
 #include "support/manual_scheduler.hpp"
 
 #include <rota/channel/unbounded.hpp>
@@ -78,7 +78,7 @@ TEST(unbounded, an_item_that_comes_too_late_stays_where_it_was) {
   EXPECT_EQ(counts.use_count(), 2);
 }
 
-// As many items as a block has, one more, and many; of all sizes.
+// As many items as a block holds, one more, and many; with items of several sizes.
 template <std::size_t Size>
 struct of_size {
   explicit of_size(std::uint64_t n) noexcept : number(n), check(~n) {}
@@ -141,7 +141,7 @@ TEST(unbounded, what_a_cancelled_receiver_was_called_for_goes_to_the_next) {
   EXPECT_EQ(rx.blocking_recv_for(1ms).error(), recv_status::timed_out);
 }
 
-// Two are called, and somebody who comes by takes both items: they come back one after the other, and neither passes the other.
+// Both receivers are called, but other calls take both items. They come back, and neither passes the other.
 TEST(unbounded, who_was_called_in_vain_has_its_place_again) {
   for (const bool newest_first : {false, true}) {
     manual_scheduler by;

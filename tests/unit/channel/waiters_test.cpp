@@ -1,4 +1,4 @@
-// How many wait in a channel, on either side.
+// The numbers of waiting senders and receivers.
 #include "support/manual_scheduler.hpp"
 
 #include <rota/channel/bounded.hpp>
@@ -20,7 +20,7 @@ using test::manual_scheduler;
 template <class T>
 concept counts_waiting_senders = requires(const T& half) { half.waiting_senders(); };
 static_assert(counts_waiting_senders<sender<int>> && counts_waiting_senders<receiver<int>>);
-static_assert(!counts_waiting_senders<unbounded_sender<int>>);  // none ever waits
+static_assert(!counts_waiting_senders<unbounded_sender<int>>);  // its senders never wait
 
 TEST(channel_waiters, of_a_full_channel_are_senders) {
   manual_scheduler by;

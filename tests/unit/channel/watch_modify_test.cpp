@@ -1,4 +1,4 @@
-// send_modify() and its like: on a copy, none lost, and never from inside of itself.
+// send_modify() and related calls: they change a copy, lose no change, and refuse to be nested.
 #include "unit/channel/watch_support.hpp"
 
 #include <rota/error.hpp>
@@ -33,7 +33,7 @@ TYPED_TEST(watch_modified, a_modification_is_made_on_a_copy) {
   EXPECT_EQ(number_of(rx.get()), 5);
 }
 
-// One sends in the middle of another's modification: that is made again, of the newer value.
+// A send during a modification: the modification is made again, on the newer value.
 TYPED_TEST(watch_modified, a_modification_loses_no_other) {
   auto [tx, rx] = watch(TypeParam(1));
   int calls = 0;
@@ -58,7 +58,7 @@ void expect_would_deadlock(F sends) {
   }
 }
 
-// It would be made again for ever.
+// Otherwise the modification would be repeated for ever.
 TYPED_TEST(watch_modified, a_modification_that_sends_is_refused_before_anything_has_changed) {
   auto [tx, rx] = watch(TypeParam(1));
   auto other = tx;
@@ -74,7 +74,7 @@ TYPED_TEST(watch_modified, a_modification_that_sends_is_refused_before_anything_
   EXPECT_EQ(tx.send_modify(change), send_status::sent);
   EXPECT_EQ(calls, 1);
   EXPECT_EQ(number_of(rx.get_and_update()), 2);
-  // What it throws is thrown on, and the value stays.
+  // Its exception is passed on, and the value stays.
   const auto sends = [&other](TypeParam& v) {
     v = TypeParam(8);
     static_cast<void>(other.send(TypeParam(7)));
@@ -103,8 +103,8 @@ TYPED_TEST(watch_modified, a_modification_may_send_to_another_and_close_this_one
   EXPECT_EQ(number_of(other_rx.get()), 3);
 }
 
-// The task that is waited for runs on this thread, inside of the function, and is another. Only a worker's own task does: so the
-// modification is made by a worker, and spawns it.
+// The awaited task runs on this thread, inside of the function, but is another task. Only a worker's own task
+// runs so: therefore a worker makes the modification, and spawns the task.
 TEST(watch_modified, a_task_that_is_joined_by_the_function_may_send) {
   static constexpr auto sends = [](watch_sender<int>& to) -> task<std::thread::id> {
     EXPECT_EQ(to.send(10), send_status::sent);
@@ -166,7 +166,7 @@ TYPED_TEST(watch_modified, a_replacement_gives_what_was_there) {
   EXPECT_EQ(number_of(rx.get()), 2);
 }
 
-// As send(): who comes later finds the last one. Only a sender closes a watch that has one.
+// As send(): a later receiver finds the last value. Only a sender can close a watch that has a sender.
 TYPED_TEST(watch_modified, a_replacement_needs_no_receiver) {
   auto [tx, rx] = watch(TypeParam(1));
   {
@@ -193,7 +193,7 @@ TEST(watch_modified, a_replacement_copies_nothing_where_it_is_closed) {
   EXPECT_EQ(number_of(rx.get()), 1);
 }
 
-// What a copy of the old value throws leaves it there.
+// If copying the old value throws, the value stays.
 TEST(watch_modified, a_replacement_that_cannot_be_given_back_is_not_made) {
   auto [tx, rx] = watch(fussy(1));
   fussy::throws = true;
@@ -203,7 +203,7 @@ TEST(watch_modified, a_replacement_that_cannot_be_given_back_is_not_made) {
   EXPECT_EQ(number_of(rx.get()), 1);
 }
 
-// Also the first value, and after the end.
+// Also for the first value, and after the end.
 TYPED_TEST(watch_modified, a_receiver_may_say_what_it_has_seen) {
   auto [tx, rx] = watch(TypeParam(1));
   EXPECT_FALSE(rx.has_changed());
@@ -239,7 +239,7 @@ TYPED_TEST(watch_modified_whole, modifications_by_several_are_all_made) {
   EXPECT_EQ(made.receiver.get().of[3], 3 * each);
 }
 
-// Each value is given to one of those who replace it, or is the last.
+// Each value is returned to one of the replacing threads, or is the last.
 TYPED_TEST(watch_modified_whole, replacements_by_several_give_each_value_once) {
   static constexpr std::uint64_t each = 2'000;
   auto made = watch(TypeParam());

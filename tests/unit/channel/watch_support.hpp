@@ -1,4 +1,4 @@
-// Values of a watch that notice what is done to them.
+// Values of a watch that check how they are used.
 #pragma once
 
 #include <rota/channel/watch.hpp>
@@ -11,7 +11,7 @@
 
 namespace rota::channel {
 
-/// Not copied as bytes. Copies throw when told to; all of it wants to be outside of every lock.
+/// Not trivially copyable. Copies throw on demand; copies and destructors must run outside of all locks.
 struct fussy {
   explicit fussy(int n) : value(n), there(n) { ++alive; }
   fussy(const fussy& other) : value(other.value), there(other.there) {
@@ -30,16 +30,16 @@ struct fussy {
   }
 
   int value;
-  int there;  // always the same
+  int there;  // equals the first value
   static inline std::atomic<int> alive = 0;
   static inline bool throws = false;
 };
 inline int number_of(const fussy& f) { return f.value; }
 inline int number_of(int n) { return n; }
 
-using both = ::testing::Types<int, fussy>;  // in words, and in nodes
+using both = ::testing::Types<int, fussy>;  // stored in words, and in nodes
 
-/// Seven words that belong together.
+/// Seven words that must stay consistent.
 struct several {
   std::uint64_t of[7] = {};
 };

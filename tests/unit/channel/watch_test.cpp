@@ -1,4 +1,4 @@
-// The watch: the last value, whole, and word of each change.
+// The watch: the last value, never torn, and a notification of each change.
 #include "support/manual_scheduler.hpp"
 #include "unit/channel/watch_support.hpp"
 
@@ -190,7 +190,7 @@ TYPED_TEST(watch_of, threads_wait_with_and_without_a_limit) {
   });
   EXPECT_EQ(tx.send(TypeParam(2)), send_status::sent);
   EXPECT_TRUE(rx.blocking_changed_for(1h).has_value());
-  // The thread is to see the value before the end comes; both would be told in this order anyway.
+  // The thread must see the value before the end arrives; both calls would return the same anyway.
   tx.close();
   other.join();
 }
@@ -229,7 +229,7 @@ TYPED_TEST(watch_of, one_waits_for_the_value_that_it_wants) {
   EXPECT_FALSE(rx.blocking_when(at_least(5)).has_value());
 }
 
-// The old value ends when it was replaced and nobody looks at it any more; under a look whoever sends goes on.
+// A replaced value is destroyed when its last borrower returns; a send during a borrow does not wait.
 TEST(watch, a_value_stays_for_as_long_as_one_looks_at_it) {
   const int before = fussy::alive;
   {
@@ -319,7 +319,7 @@ TYPED_TEST(watch_whole, no_value_is_torn_and_none_goes_back) {
   for (auto& thread : all) thread.join();
 }
 
-// Two runtimes, a work of a pool and a plain thread look at one value, until the last one comes.
+// Two runtimes, a work of a pool and a plain thread watch one value until the last one arrives.
 TEST(watch, runtimes_works_and_threads_share_it) {
   static constexpr int last = 500;
   auto made = watch(0);
@@ -344,7 +344,7 @@ TEST(watch, runtimes_works_and_threads_share_it) {
   other.join();
 }
 
-// What the receiver has seen counts when the wait begins, not when it was given a name.
+// What the receiver has seen counts from when the wait begins, not from when the awaitable is created.
 TEST(watch, a_change_with_a_name_is_awaited_again) {
   manual_scheduler by;
   auto [tx, rx] = watch<int>(0);

@@ -1,4 +1,4 @@
-// Senders that hold nothing open, and whether two halves are of one channel.
+// Senders that do not keep their channel open, and whether two halves belong to one channel.
 #include <rota/channel/bounded.hpp>
 #include <rota/channel/bounded_by_weight.hpp>
 #include <rota/channel/broadcast.hpp>
@@ -63,7 +63,7 @@ TYPED_TEST(weak_sender_of, becomes_a_sender_while_there_is_one) {
   EXPECT_EQ(**made.receiver.try_recv(), 3);
 }
 
-// Closed, but not gone: there is a sender, and it says so.
+// The channel is closed but still has a sender, so upgrade() succeeds.
 TYPED_TEST(weak_sender_of, of_a_channel_that_was_closed) {
   auto made = TypeParam::make();
   const auto weak = made.sender.downgrade();
@@ -73,7 +73,7 @@ TYPED_TEST(weak_sender_of, of_a_channel_that_was_closed) {
   EXPECT_EQ(tx->try_send(std::make_shared<int>(1)), send_status::closed);
 }
 
-// It may be the last that goes, and items do not wait for it.
+// The weak sender may be the last half to go; the items do not live until then.
 TYPED_TEST(weak_sender_of, keeps_the_memory_and_no_item) {
   const auto mine = std::make_shared<int>(1);
   auto made = TypeParam::make();

@@ -1,4 +1,4 @@
-// The channel that is bounded by weight: what has room, in which order, and when the weight comes back.
+// The channel that is bounded by weight: when an item fits, in which order, and when its weight is released.
 #include "support/manual_scheduler.hpp"
 
 #include <rota/channel/bounded_by_weight.hpp>
@@ -106,7 +106,7 @@ TEST(weighed, an_item_that_is_too_heavy_goes_in_alone) {
   EXPECT_EQ(tx.weight(), 0U);
 }
 
-// While a heavy item waits, a light one goes behind it: else light ones might always be faster.
+// A light item goes behind a waiting heavy one. Otherwise light items could starve it.
 TEST(weighed, a_light_item_does_not_overtake_a_heavy_one_that_waits) {
   manual_scheduler by;
   auto [tx, rx] = of_weight(8, 10);
@@ -130,7 +130,7 @@ TEST(weighed, a_light_item_does_not_overtake_a_heavy_one_that_waits) {
   EXPECT_EQ(rx.try_recv(), 1U);
 }
 
-// One item that leaves makes room for more than one section wakes.
+// One received item frees weight for more senders than one critical section wakes.
 TEST(weighed, the_weight_of_one_item_lets_many_in) {
   manual_scheduler by;
   auto [tx, rx] = of_weight(100, 40);
@@ -150,7 +150,7 @@ TEST(weighed, the_weight_of_one_item_lets_many_in) {
   for (auto& each : all) EXPECT_EQ(each.join(), send_status::sent);
 }
 
-// The first in line is too heavy, and gives up: those behind it are looked at.
+// The first sender in line is too heavy, and gives up: the senders behind it are re-checked.
 TEST(weighed, a_cancelled_heavy_sender_lets_the_light_ones_in) {
   manual_scheduler by;
   auto [tx, rx] = of_weight(8, 10);
@@ -170,7 +170,7 @@ TEST(weighed, a_cancelled_heavy_sender_lets_the_light_ones_in) {
   EXPECT_EQ(tx.weight(), 5U);
 }
 
-// A sender was granted room, and is cancelled before it runs: the room goes to the next one, and nothing is left behind.
+// A sender is granted weight and cancelled before it runs. The weight goes to the next sender; none leaks.
 TEST(weighed, the_room_of_a_cancelled_sender_goes_to_the_next) {
   manual_scheduler by;
   auto [tx, rx] = of_weight(8, 10);
@@ -188,7 +188,7 @@ TEST(weighed, the_room_of_a_cancelled_sender_goes_to_the_next) {
   EXPECT_EQ(tx.try_send(10), send_status::sent) << "all of it is there again";
 }
 
-// Room is kept in the order of the line. The items come in the order in which the senders go on.
+// Weight is granted in the order of the line. Items arrive in the order in which the senders go on.
 TEST(weighed, room_is_not_a_place_in_the_queue) {
   manual_scheduler slow;
   manual_scheduler fast;
@@ -208,7 +208,7 @@ TEST(weighed, room_is_not_a_place_in_the_queue) {
   for (const number each : {2U, 1U, 7U}) EXPECT_EQ(rx.try_recv(), each);
 }
 
-// It has room when another case wins: the room goes to the next sender, and the item stays in the case.
+// The send is granted weight, but another case wins: the weight goes to the next sender; the item stays here.
 TEST(weighed, a_send_that_loses_a_select_gives_up_its_room) {
   manual_scheduler by;
   auto [tx, rx] = of_weight(8, 10);
@@ -305,7 +305,7 @@ TEST(weighed, limits_around_a_send_and_in_it) {
           inside.cancel();
           static_cast<void>(co_await waits.result());
         });
-        // A shield holds a cancellation off: the send waits on until its limit.
+        // A shield holds off the cancellation, so the send waits until its limit.
         auto shielded = spawn(
             [](tx_of to) -> task<send_status> {
               const auto guard = shield(1h);
@@ -355,7 +355,7 @@ TEST(weighed, close_tells_senders_and_keeps_what_is_there) {
   EXPECT_EQ(tx.try_send(1), send_status::closed);
 }
 
-// It was granted room before the close, and goes on afterwards: nothing comes in any more.
+// The sender was granted weight before the close, and runs after it: a closed channel takes no item.
 TEST(weighed, a_sender_that_was_let_in_says_closed_after_a_close) {
   manual_scheduler by;
   auto [tx, rx] = of_weight(4, 10);
@@ -371,7 +371,7 @@ TEST(weighed, a_sender_that_was_let_in_says_closed_after_a_close) {
   EXPECT_EQ(rx.size(), 0U);
 }
 
-// The close and the cancellation have the same cause: the task does not go on to see the end.
+// The close and the cancellation have the same cause: the task is cancelled before it can see the close.
 TEST(weighed, a_sender_that_was_let_in_is_cancelled_beside_a_close) {
   for (const bool close_first : {true, false}) {
     manual_scheduler by;
@@ -412,7 +412,7 @@ TEST(weighed, receivers_that_wait_are_served_in_order) {
   all[1].cancel();
   by.run_until_idle();
   for (number i = 0; i < 4; ++i) EXPECT_EQ(tx.try_send(i), send_status::sent);
-  all[0].cancel();  // it was called: the next one is
+  all[0].cancel();  // it was called already: the call goes to the next one
   by.run_until_idle();
   EXPECT_EQ(all[2].join(), 0U);
   EXPECT_EQ(all[3].join(), 1U);
@@ -434,7 +434,7 @@ TEST(weighed, a_batch_gives_back_the_weight_of_each_item) {
   EXPECT_EQ(out, (std::vector<number>{1, 1, 1, 1, 3}));
 }
 
-/// Counts how many are alive, and how often one was weighed.
+/// Counts the living objects, and how often an item is weighed.
 struct counted {
   explicit counted(int& alive, int* weighed = nullptr) noexcept : alive_(&alive), weighed_(weighed) {
     ++*alive_;
@@ -531,7 +531,7 @@ TEST(weighed, grows_up_to_its_capacity) {
   }
 }
 
-// Threads and tasks on both sides: nothing is lost or doubled, and the weight is all there in the end.
+// Threads and tasks on both sides: no item is lost or duplicated, and all weight is released at the end.
 TEST(weighed, nothing_is_lost_between_threads_and_tasks) {
   auto [tx, rx] = of_weight(16, 20);
   constexpr int senders = 4;

@@ -1,4 +1,4 @@
-// A client of a chat on this machine. It blocks.
+// A blocking client of a chat server on this machine.
 #pragma once
 
 #include <arpa/inet.h>
@@ -21,7 +21,7 @@ inline constexpr std::string_view a_reset = "<reset>";
 
 class client {
  public:
-  /// With a `receive_buffer` other than 0 that is what the kernel keeps for it, about.
+  /// A `receive_buffer` other than 0 is about the size of the kernel's receive buffer.
   explicit client(std::uint16_t port, int receive_buffer = 0)
       : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     if (receive_buffer != 0) {
@@ -46,7 +46,7 @@ class client {
 
   [[nodiscard]] bool is_connected() const { return is_connected_; }
 
-  /// As it is. False: nobody is there any more.
+  /// Sends `text` unchanged. Returns false if the connection has failed.
   bool send(std::string_view text) const {
     while (!text.empty()) {
       const ssize_t sent = ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL);
@@ -57,7 +57,7 @@ class client {
   }
   bool say(const std::string& line) const { return send(line + "\n"); }
 
-  /// The next line, or the_end, or a_reset.
+  /// Returns the next line, the_end, or a_reset.
   std::string line() {
     for (;;) {
       const std::size_t end = unread_.find('\n');
@@ -73,7 +73,7 @@ class client {
       unread_.append(buffer, static_cast<std::size_t>(got));
     }
   }
-  /// Up to a line that begins so, or the end.
+  /// Returns the lines up to one with this beginning, or up to the end.
   std::vector<std::string> lines_until(std::string_view beginning) {
     std::vector<std::string> all;
     do {
@@ -86,7 +86,7 @@ class client {
     EXPECT_TRUE(all.back().starts_with(beginning)) << all.back() << " and not " << beginning;
   }
 
-  /// Returns when it is in.
+  /// Returns once the server has confirmed the join.
   void enter(const std::string& nick, const std::string& room) {
     EXPECT_TRUE(say("/nick " + nick));
     EXPECT_TRUE(say("/join " + room));
@@ -94,7 +94,7 @@ class client {
   }
 
   void finish() const { ::shutdown(fd_, SHUT_WR); }
-  /// The other side sees ECONNRESET.
+  /// Closes the connection with a reset: the peer gets ECONNRESET.
   void reset() {
     const linger at_once{.l_onoff = 1, .l_linger = 0};
     EXPECT_EQ(::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);

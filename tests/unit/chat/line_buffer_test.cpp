@@ -17,7 +17,7 @@ void put(line_buffer& into, std::string_view text) {
   into.commit(bytes.size());
 }
 
-/// All lines of `text`, which arrives in pieces of `piece` bytes; at the end "too long", if that is how it ended.
+/// Returns all lines of `text`, which arrives in pieces of `piece` bytes, and "too long" if it ends so.
 std::vector<std::string> lines_of(std::string_view text, std::size_t piece, std::size_t longest) {
   line_buffer buffer(longest);
   std::vector<std::string> lines;

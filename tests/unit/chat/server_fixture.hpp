@@ -1,4 +1,4 @@
-// A chat in this process.
+// A chat server in this process.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class a_chat : public ::testing::Test {
   void TearDown() override {
     if (served_.valid()) stop();
   }
-  /// As by Ctrl-C. Returns when the last client has gone.
+  /// Sends the signal of Ctrl-C. Returns once the last client has gone.
   void stop() {
     ::raise(SIGINT);
     served_.join();

@@ -1,4 +1,4 @@
-// What clients see of each other.
+// What clients of the chat see of each other.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -141,7 +141,7 @@ TEST_F(a_chat, a_line_that_is_too_long_is_an_error_and_the_end) {
   EXPECT_EQ(ann.line(), "-- bob joined den");
   EXPECT_TRUE(bob.say(std::string(64, 'x')));
   EXPECT_EQ(bob.line(), "bob: " + std::string(64, 'x'));
-  // Much of it has not been read when the server is done with it; that must not cost the last line.
+  // The server closes before it has read all of this; the client must still get the last line.
   bob.send(std::string(100'000, 'y'));
   bob.finish();
   EXPECT_EQ(bob.line(), "!! a line has at most 64 bytes");
@@ -170,7 +170,7 @@ TEST_F(a_chat, one_client_too_many_is_told) {
   EXPECT_TRUE(ann.say("/quit"));
   ann.skip_until(the_end);
   ann.reset();
-  // When it has gone is not for others to see.
+  // Other clients cannot observe when the reset client is removed.
   for (std::string answer; !answer.starts_with("-- you are");) {
     client eve(port_);
     answer = eve.line();

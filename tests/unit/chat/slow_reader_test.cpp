@@ -1,4 +1,4 @@
-// Clients who do not read, and the end, which waits for nobody for ever.
+// Clients that do not read. The shutdown does not wait for them for ever.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -9,10 +9,10 @@
 namespace chat::testing::slow_reader_test {
 namespace {
 
-/// What the kernel keeps for a client who does not read is little.
+/// A small buffer: the kernel stores little for a client that does not read.
 constexpr int small = 8 * 1024;
 
-/// `who` says lines and reads each of them, so the room is held up by nobody, until it reads one that begins so.
+/// The client writes lines and reads each one, so it never blocks the room. Returns at this beginning.
 void talk_until(client& who, const std::string& nick, std::string_view beginning) {
   const std::string long_line(400, 'x');
   for (;;) {
@@ -28,7 +28,7 @@ struct account {
   int dropped = 0;
 };
 
-/// Reads "ann: I xxx" up to number `last`.
+/// Reads the lines "ann: I xxx" up to the number `last`.
 account read_up_to(client& who, int last) {
   account all;
   for (int number = -1; number != last;) {
@@ -62,11 +62,11 @@ TEST_F(a_chat, who_does_not_read_is_told_how_many_lines_were_dropped) {
   for (int i = 0; i < count; ++i) {
     ASSERT_TRUE(ann.say(std::to_string(i) + rest));
     EXPECT_EQ(ann.line(), "ann: " + std::to_string(i) + rest);
-    // Two outboxes, each with one on its way in, and what the two may ask.
+    // Two outboxes, one line on its way into each, and two requests of the clients.
     EXPECT_LE(server_->waiting(), 2 * (kept + 1) + 2);
   }
   account all = read_up_to(zed, count - 1);
-  // The room is done with the lines before this one, and with their counts.
+  // The room has delivered or counted all lines before this one.
   ASSERT_TRUE(ann.say(std::to_string(count) + " last"));
   const account last = read_up_to(zed, count);
   EXPECT_GT(all.dropped, 0);
@@ -140,7 +140,7 @@ TEST_F(a_chat, what_was_said_before_the_signal_arrives) {
     EXPECT_TRUE(ann.say(std::to_string(i)));
     EXPECT_EQ(ann.line(), "ann: " + std::to_string(i));
   }
-  // The room has told everybody of a line before it begins with the next.
+  // The room delivers a line to all clients before it handles the next line.
   EXPECT_TRUE(ann.say("/who"));
   EXPECT_EQ(ann.line(), "-- in den: ann, bob");
   stop();

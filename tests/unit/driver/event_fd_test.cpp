@@ -1,4 +1,4 @@
-// What the driver relies on in the system.
+// Properties of eventfd that the driver relies on.
 #include "base/sys/events.hpp"
 #include "base/sys/files.hpp"
 

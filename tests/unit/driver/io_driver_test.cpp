@@ -1,4 +1,4 @@
-// The driver against the kernel: what an event says of a descriptor, what it is watched for, and whose it is after a fork.
+// The driver against the kernel: events of descriptors, what it watches, and what holds after a fork.
 #include "driver/io_driver.hpp"
 #include "base/sys/events.hpp"
 #include "base/sys/files.hpp"
@@ -49,19 +49,19 @@ class io_driver_test : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_FALSE(driver.open(io_backend::epoll)); }
 
-  /// Everything that has come until now.
+  /// Dispatches all events that have arrived.
   void look() {
     std::array<event, 8> found;
     const unsigned count =
         driver.wait(base::time_point::min(), found.data(), static_cast<unsigned>(found.size()));
     driver.dispatch(found.data(), count);
   }
-  /// Takes what has come; a wait after it is not refused.
+  /// Consumes the readiness, so that a later wait is not refused.
   void consume(std::uint32_t slot) {
     static_cast<void>(driver.at(slot).take_ready(direction::read));
     static_cast<void>(driver.at(slot).take_ready(direction::write));
   }
-  /// May one wait in this direction who has not tried?
+  /// Returns true if a wait in this direction is accepted without a try before it.
   bool may_wait(std::uint32_t slot, direction d) {
     waker nobody = noop_waker();
     const bool refused = driver.at(slot).arm_untried(d, nobody);
@@ -155,7 +155,7 @@ TEST_F(io_driver_test, what_cannot_be_watched_is_told_and_takes_no_slot) {
   ::close(file);
 }
 
-/// Runs `look` in a child, which says by its exit code whether all was well.
+/// Runs `look` in a forked child. Returns its exit code, which is 0 if `look` returned true.
 template <class Look>
 int exit_code_of_child(Look look) {
   const pid_t child = ::fork();

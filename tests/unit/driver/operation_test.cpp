@@ -1,4 +1,4 @@
-// The desk of operations on a kernel that counts what it is asked.
+// The queue of operations (`desk`), on a fake kernel that counts its calls.
 #include "driver/operation.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace rota::driver::operation_test {
 namespace {
 
-/// Has room for `room` entries that are not submitted.
+/// Accepts at most `room` entries that are not submitted.
 struct counting_kernel {
   std::size_t room = 4096;
   std::size_t prepared = 0;
@@ -81,7 +81,7 @@ TEST(operation, cancels_fill_a_small_queue_once_for_each_submission) {
   for (operation* const each : all) office.give_back(*each);
 }
 
-// One is with the kernel, and the others wait in the line. They leave it from its end, its middle and its beginning.
+// One operation is submitted; the others are queued. They leave the queue at its end, middle and front.
 TEST(operation, the_line_keeps_its_order_when_operations_leave_it_anywhere) {
   counting_kernel kernel;
   desk office(kernel, 1);

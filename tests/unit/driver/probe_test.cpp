@@ -1,4 +1,4 @@
-// Where there is no ring to be had: a filter of system calls makes io_uring_setup fail in a child.
+// Systems without a ring: a seccomp filter makes io_uring_setup fail in a child.
 #include "driver/io_driver.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace rota::driver::probe_test {
 namespace {
 
-/// From now on io_uring_setup fails with `error` in this process.
+/// Makes io_uring_setup fail with `error` in this process from now on.
 bool forbid_rings(int error) {
   const auto number = static_cast<unsigned>(SYS_io_uring_setup);
   sock_filter steps[] = {

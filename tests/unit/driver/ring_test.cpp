@@ -1,4 +1,4 @@
-// The ring against the kernel: operations of tasks on files and pipes, with little room, cancelled, by threads that go.
+// The ring against the kernel: files and pipes, small queues, cancellation, and threads that end.
 #include "driver/io_driver.hpp"
 #include "driver/op_leaf.hpp"
 #include "unit/runtime/runtime_support.hpp"
@@ -24,7 +24,7 @@ namespace sys = base::sys;
 using test::wait_until;
 using test::with_workers;
 
-/// Is there a ring to be had at all?
+/// Returns true if this system has io_uring.
 bool has_ring() {
   static const bool answer = ring::make({}).has_value();
   return answer;
@@ -43,12 +43,12 @@ class ring_test : public ::testing::Test {
   }
 };
 
-/// A driver that a test moves by hand.
+/// A driver that the test drives by hand.
 class hand_driven : public ring_test {
  protected:
   void open(const ring::sizes& sizes) { ASSERT_FALSE(driver.open(io_backend::uring, sizes)); }
 
-  /// Waits until `count` operations have ended in all.
+  /// Waits until `ended` has reached `count`.
   void drive_until(const unsigned& ended, unsigned count) {
     std::array<event, 64> found;
     while (ended < count) {
@@ -70,7 +70,7 @@ struct ended_count {
   static constexpr waker_vtable vtable{wake, wake, clone, drop};
 };
 
-/// `count` operations at once that do nothing: each ends once.
+/// Starts `count` no-op operations at once, and checks that each ends once.
 void do_nothings(io_driver& driver, ring& files, unsigned count) {
   ended_count ended;
   std::vector<operation*> all;
@@ -130,7 +130,7 @@ TEST_F(hand_driven, what_waits_in_the_line_is_cancelled_at_once) {
   ::close(ends[1]);
 }
 
-// The kernel drops what a thread had submitted when that thread ends: here all of it, since nothing can be read yet.
+// When a thread ends, the kernel drops what it submitted: here all operations, since the pipe is empty.
 TEST_F(hand_driven, operations_outlive_the_thread_that_submitted_them) {
   open({});
   constexpr unsigned count = 100;
@@ -205,7 +205,7 @@ TEST_F(ring_test, tasks_on_workers_and_on_the_calling_thread_read_files) {
 
 task<void> end_of(join_handle<void>& h) { static_cast<void>(co_await h.result()); }
 
-/// A pipe from which nothing can be read until somebody writes.
+/// A pipe from which a read waits until the test writes.
 struct empty_pipe {
   empty_pipe() { EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0); }
   empty_pipe(const empty_pipe&) = delete;
@@ -216,7 +216,7 @@ struct empty_pipe {
   std::array<int, 2> ends{};
 };
 
-/// Reads into memory of its own frame, which goes when it is cancelled.
+/// Reads into memory of its own frame, which a cancellation frees.
 task<void> read_for_ever(int fd, std::atomic<int>& begun) {
   const auto buffer = std::make_unique<std::array<std::byte, 64>>();
   ++begun;
@@ -232,12 +232,12 @@ TEST_F(ring_test, the_frames_of_who_is_cancelled_stay_until_the_kernel_is_done) 
     wait_until([&] { return begun == round + 1; });
     if (round % 2 == 0) std::this_thread::yield();
     reader.cancel();
-    // What comes now comes to nobody, or to a buffer that is still there.
+    // These bytes must not go into freed memory.
     ASSERT_EQ(::write(p.ends[1], "0123456789", 10), 10);
     on.block_on(end_of(reader));
     std::array<char, 64> rest;
     ASSERT_EQ(::fcntl(p.ends[0], F_SETFL, O_NONBLOCK), 0);
-    // A read that was cancelled in time has left the bytes in the pipe.
+    // A read that was cancelled in time has consumed no byte.
     const ssize_t left = ::read(p.ends[0], rest.data(), rest.size());
     ASSERT_TRUE(left == 10 || (left == -1 && errno == EAGAIN)) << left << ", errno " << errno;
     ASSERT_EQ(::fcntl(p.ends[0], F_SETFL, 0), 0);
@@ -258,7 +258,7 @@ TEST_F(ring_test, a_shutdown_ends_what_the_kernel_has) {
   }
 }
 
-/// What one worker has prepared must not wait for it to come out of user code.
+/// An operation that a worker has prepared is submitted although that worker stays in user code.
 TEST_F(ring_test, what_is_prepared_does_not_wait_for_who_computes) {
   const int fd = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
   std::atomic<bool> is_read{false};

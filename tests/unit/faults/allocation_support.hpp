@@ -1,4 +1,4 @@
-// One call of the library, made again and again: each time the next allocation fails, until none is left to fail.
+// Repeats one library call; each time the next allocation fails, until none is left to fail.
 #pragma once
 
 #include "unit/faults/failing_new.hpp"
@@ -17,7 +17,7 @@
 
 namespace rota::test {
 
-/// An argument that is counted while it lives, copies included.
+/// An argument type that counts its living objects, copies included.
 class guest {
  public:
   guest() noexcept { ++count(); }
@@ -32,19 +32,19 @@ class guest {
   }
 };
 
-/// How a call ended. Anything but these is a defect.
+/// How a call ended. `other` is a defect.
 enum class ending : unsigned char { done, no_memory, other };
 
 struct verdict {
   ending how = ending::done;
-  std::string what;  // of `other`
+  std::string what;  // the message, if `how` is `other`
 };
 
 inline bool says_no_memory(const std::error_code& code) noexcept {
   return code == std::errc::not_enough_memory || code == std::errc::resource_unavailable_try_again;
 }
 
-/// Calls `f`, and says how that ended. Allocates nothing unless it ended badly.
+/// Calls `f`, and returns how it ended. Allocates only if the end is `other`.
 template <class F>
 verdict judge(F f) {
   try {
@@ -62,7 +62,7 @@ verdict judge(F f) {
   }
 }
 
-/// Nobody took it. Memory that is short is not the only thing that tests look for.
+/// Counts exceptions that no caller took, except bad_alloc.
 inline std::atomic<int> strange_ends{0};
 inline void count_strange(const unhandled_exception& e) noexcept {
   if (std::string_view(e.what).find("bad_alloc") == std::string_view::npos) ++strange_ends;
@@ -84,13 +84,13 @@ inline task<> without_cache() {
   co_return;
 }
 
-/// A thread whose task blocked leaves by itself, perhaps a moment after its runtime has gone; and of a thread that was joined
-/// the kernel knows for a moment longer.
+/// Waits until this is the only thread: a blocked thread may outlive its runtime for a moment, and the
+/// kernel lists a joined thread a moment longer.
 inline void until_alone() {
   wait_until([] { return threads_of_process() == 1; });
 }
 
-/// Runs `attempt(nth)`, which arms the failure itself and returns how many allocations have failed, until that is none.
+/// Runs `attempt(nth)`, which makes allocations fail and returns the number that failed, until that is 0.
 template <class Attempt>
 void until_clean(Attempt attempt) {
   constexpr std::size_t far_too_many = 2'000;

@@ -1,4 +1,4 @@
-// What is called from outside of tasks, while memory fails it: the runtime's own life, and what foreign threads ask of it.
+// Calls from outside of tasks without memory: making and destroying a runtime, and calls of other threads.
 #include "unit/faults/allocation_support.hpp"
 
 #include <rota/rota.hpp>
@@ -24,7 +24,7 @@ using test::with_guest;
 
 void expect_none_strange(const verdict& v) { EXPECT_NE(v.how, test::ending::other) << v.what; }
 
-/// A call on a runtime, and on the thread that made it.
+/// A call on a runtime, made by the thread that owns it.
 struct request {
   const char* name;
   void (*call)(runtime& rt);
@@ -120,7 +120,7 @@ INSTANTIATE_TEST_SUITE_P(each_request,
 
 class allocations_of_a_runtime : public ::testing::TestWithParam<std::size_t> {
  protected:
-  /// Without any failure when it is made or goes, and with one at each allocation.
+  /// Makes and uses it once without a failure, then with a failure at each allocation.
   template <class F>
   void make_with_each_failure(F make_and_use) {
     test::forgo_frame_cache();

@@ -1,4 +1,4 @@
-// Channels, while memory fails them: bad_alloc to who makes one or sends, the channel is as it was, and nothing leaks.
+// Channels without memory: a maker or sender gets bad_alloc, the channel is unchanged, and nothing leaks.
 #include "unit/faults/allocation_support.hpp"
 
 #include <rota/channel/bounded.hpp>
@@ -25,7 +25,7 @@ namespace {
 using test::guest;
 using test::memory;
 
-/// Allocates when it is copied, and is told apart.
+/// Allocates when it is copied. Its number tells it apart.
 struct parcel {
   explicit parcel(int n) : number(std::make_unique<int>(n)) {}
   parcel(const parcel& other) : number(std::make_unique<int>(*other.number)) {}
@@ -36,7 +36,7 @@ struct parcel {
   guest counted;
 };
 
-/// Calls `f`; if memory fails it, what `as_it_was` asks for must hold, and then the error goes on.
+/// Calls `f`. If that throws bad_alloc, `as_it_was` must hold; then the exception is rethrown.
 template <class F, class Check>
 void all_or_nothing(F f, Check as_it_was) {
   try {
@@ -73,7 +73,7 @@ const call calls[] = {
        for (int i = 0; i < 100; ++i) {
          parcel mine(i);
          send_status how = tx.try_send(std::move(mine));
-         if (how == send_status::full) {  // a growth had no memory
+         if (how == send_status::full) {  // no memory to grow
            EXPECT_TRUE(mine.number != nullptr && rx.size() >= 32);
            EXPECT_EQ(*rx.try_recv()->number, received++);
            how = tx.try_send(std::move(mine));
@@ -89,7 +89,7 @@ const call calls[] = {
        for (int i = 0; i < 100; ++i) {
          parcel mine(i);
          send_status how = tx.try_send(std::move(mine));
-         if (how == send_status::full) {  // a growth had no memory
+         if (how == send_status::full) {  // no memory to grow
            EXPECT_TRUE(mine.number != nullptr && rx.size() >= 32);
            EXPECT_EQ(*rx.try_recv()->number, received++);
            how = tx.try_send(std::move(mine));
@@ -158,14 +158,14 @@ class allocations_in_channels : public ::testing::TestWithParam<call> {
     EXPECT_NE(v.how, test::ending::other) << v.what;
     EXPECT_EQ(guest::count(), 0);
     EXPECT_EQ(memory::live(), before);
-    // The number of the one that failed is known only to the first that stopped it.
+    // `failed` is valid only in the first caller of stop_failing(), which may have been all_or_nothing().
     return v.how == test::ending::no_memory ? 1 : failed;
   }
 };
 
 TEST_P(allocations_in_channels, fail_one_after_the_other) {
   test::forgo_frame_cache();
-  GetParam().body();  // whatever is allocated once for the process
+  GetParam().body();  // makes the allocations that happen once per process
   test::until_clean(attempt);
 }
 
@@ -177,10 +177,10 @@ INSTANTIATE_TEST_SUITE_P(each_channel,
 // ---- the memory of a bounded channel
 
 constexpr int first_places = 32;
-/// Of a block; a smaller one would come from the lists of frames.
+/// The size of a block: smaller ones would come from the cached frames.
 constexpr int least_bytes = 2'049;
 
-// A block is added by the send that takes the last free place.
+// The send that takes the last free place adds a block.
 TEST(memory_of_channels, a_bounded_one_grows_as_it_fills) {
   test::forgo_frame_cache();
   for (const int capacity : {1, 32, 33, 100, 4096}) {
@@ -191,7 +191,7 @@ TEST(memory_of_channels, a_bounded_one_grows_as_it_fills) {
       auto [tx, rx] = bounded<std::uint64_t>(static_cast<std::uint64_t>(capacity));
       EXPECT_EQ(memory::live() - before, 1);
       EXPECT_LE(memory::live_bytes() - bytes_before, 2'000);
-      // One after the other they need one place, in however many rounds.
+      // One item at a time needs one place, for any number of rounds.
       for (int i = 0; i < 3 * capacity; ++i) {
         EXPECT_EQ(tx.try_send(7), send_status::sent);
         EXPECT_EQ(rx.try_recv(), 7U);
@@ -218,7 +218,7 @@ TEST(memory_of_channels, a_bounded_one_grows_as_it_fills) {
   }
 }
 
-// While there is no memory, a channel of 32 places is full with 32 items, whatever its capacity. Afterwards it has room for all again.
+// Without memory a channel of 32 places is full at 32 items. With memory again it accepts all 100.
 TEST(memory_of_channels, a_bounded_one_that_cannot_grow_stays_as_it_is) {
   test::forgo_frame_cache();
   for (const overflow policy : {overflow::wait, overflow::reject, overflow::drop_newest}) {
@@ -266,14 +266,14 @@ TEST(memory_of_channels, a_bounded_one_that_cannot_grow_drops_the_oldest_early) 
   EXPECT_EQ(rx.size(), 32U);
   EXPECT_EQ(tx.stats().dropped_oldest, 13U);
   EXPECT_EQ(rx.try_recv(), 13);
-  // 31 are there, and then 100.
+  // 31 items are queued; these sends make it 100.
   for (; sent < 45 + 69; ++sent) EXPECT_EQ(tx.try_send(sent), send_status::sent);
   EXPECT_EQ(rx.size(), 100U);
   EXPECT_EQ(tx.stats().dropped_oldest, 13U);
   for (int i = 14; i < sent; ++i) EXPECT_EQ(rx.try_recv(), i);
 }
 
-// A sender waits for room, since there was no memory. It is called when there is room, and the ring grows again.
+// A sender waits, since the ring could not grow. A receive frees a place and calls it; the ring grows again.
 TEST(memory_of_channels, a_send_without_memory_for_growth_waits) {
   auto made = bounded<int>(100);
   auto& tx = made.sender;
@@ -291,7 +291,7 @@ TEST(memory_of_channels, a_send_without_memory_for_growth_waits) {
   for (int i = 1; i < 101; ++i) EXPECT_EQ(rx.try_recv(), i);
 }
 
-// Rooms go with their items, however many there were; 64 bytes for 32 of them stay.
+// The blocks of an unbounded channel are freed with their items; 64 bytes for each 32 items remain.
 TEST(memory_of_channels, that_of_an_unbounded_one_goes_with_its_items) {
   static constexpr int count = 32'000;
   test::forgo_frame_cache();
@@ -304,7 +304,7 @@ TEST(memory_of_channels, that_of_an_unbounded_one_goes_with_its_items) {
     const long left = memory::live() - before;
     EXPECT_GE(most, 2 * count / 32);
     EXPECT_LE(left, most - count / 32 + 3) << "a few rooms are kept, and what is known of blocks";
-    // Those serve again.
+    // The remaining memory is used again.
     for (int i = 0; i < count; ++i) EXPECT_EQ(tx.try_send(7), send_status::sent);
     EXPECT_LE(memory::live() - before, most + 1);
   }

@@ -1,4 +1,4 @@
-// Sockets and signals, while memory fails them: an error of the operation, no descriptor leaks, and the next one goes well.
+// Sockets and signals without memory: the operation fails, leaks no descriptor, and can be repeated.
 #include "support/scratch_folder.hpp"
 #include "unit/faults/allocation_support.hpp"
 
@@ -58,7 +58,7 @@ task<> ask(endpoint where) {
   demand(std::move(got));
 }
 
-/// If one side has no memory the other is cancelled: nobody waits for a peer that never comes.
+/// If one side has no memory, the other side is cancelled, so neither waits for ever.
 task<> talk() {
   tcp_listener listener = demand(tcp_listener::bind(endpoint::loopback_v4(0)));
   const endpoint where = demand(listener.local_endpoint());
@@ -134,7 +134,7 @@ const call calls[] = {
      }},
 };
 
-/// The other side of a connection that could not be adopted sees it closed.
+/// Returns true if the other side's connection was not adopted, which this side sees as a close.
 bool is_peers_loss(const std::string& what) {
   return what.find("reset") != std::string::npos || what.find("Broken pipe") != std::string::npos;
 }
@@ -144,7 +144,7 @@ class allocations_in_io : public ::testing::TestWithParam<std::tuple<call, std::
 TEST_P(allocations_in_io, fail_one_after_the_other) {
   const auto& [what, in_a_row] = GetParam();
   test::forgo_frame_cache();
-  // Descriptors of signals are kept for the next subscription.
+  // The first subscription keeps the descriptors of signals for later ones.
   run(what.body());
   test::until_alone();
   test::until_clean([&](std::size_t nth) {

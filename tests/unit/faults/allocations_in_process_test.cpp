@@ -1,4 +1,4 @@
-// Commands, while memory fails them: an error, no descriptor and no process stays, and the next one goes well.
+// Commands without memory: an error; no descriptor or process is left; the next command succeeds.
 #include "unit/faults/allocation_support.hpp"
 
 #include <rota/process.hpp>
@@ -65,8 +65,8 @@ TEST_P(allocations_in_process, fail_one_after_the_other) {
   const auto& [what, in_a_row] = GetParam();
   test::forgo_frame_cache();
   run(what.body());
-  // The reaper opens its epoll instance for the first child that is alive when its object is destroyed, and keeps it open. The pipe
-  // outlives the object, so this child is alive.
+  // The reaper opens its epoll instance for the first child that outlives its object, and keeps it open.
+  // The pipe outlives the object, so this child is alive.
   run([]() -> task<> {
     process::command cat("cat");
     cat.in(process::stdio::pipe()).dropped(process::on_drop::leave);

@@ -1,5 +1,5 @@
-// What a task may call, while memory fails it: an error of the caller, or nothing at all; nothing leaks, and the runtime
-// goes on.
+// Calls from tasks without memory: the caller gets an error or nothing happens, nothing leaks, and the
+// runtime continues.
 #include "unit/faults/allocation_support.hpp"
 
 #include <rota/rota.hpp>
@@ -268,7 +268,7 @@ enum class place : unsigned char { caller, worker };
 
 class allocations_in_tasks : public ::testing::TestWithParam<std::tuple<call, place, std::size_t>> {
  protected:
-  /// A runtime of its own for each attempt: when it has gone, everything must have gone.
+  /// Each attempt has its own runtime, after which no allocation may be left.
   static std::size_t attempt(std::size_t nth) {
     const auto& [what, where, in_a_row] = GetParam();
     std::size_t failed = 0;
@@ -295,7 +295,7 @@ class allocations_in_tasks : public ::testing::TestWithParam<std::tuple<call, pl
 
 TEST_P(allocations_in_tasks, fail_one_after_the_other) {
   test::forgo_frame_cache();
-  run(number(1));  // whatever is allocated once for the process
+  run(number(1));  // makes the allocations that happen once per process
   test::until_clean(attempt);
 }
 

@@ -1,4 +1,4 @@
-// Directories and trees, while memory fails them: bad_alloc to who asks, and asked again they go on where they were.
+// Directories and walks without memory: the caller gets bad_alloc, and a repeated call continues.
 #include "support/scratch_folder.hpp"
 #include "unit/faults/allocation_support.hpp"
 
@@ -19,7 +19,7 @@ namespace {
 
 using test::memory;
 
-/// From the nth on memory fails once. Awaits `next()` until it has no more; a failure is counted, and it is asked again.
+/// The nth allocation fails once. Awaits `next()` to the end; counts each failure and calls again.
 template <class Entry, class Next>
 task<std::size_t> all_of(std::vector<Entry>& into, const Next& next, std::size_t nth) {
   std::size_t failed = 0;

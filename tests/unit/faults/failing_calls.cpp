@@ -4,7 +4,7 @@ namespace rota::test {
 
 namespace {
 
-/// All that were called, or asked to fail.
+/// All functions that were called or made to fail.
 constinit std::atomic<failing_call*> table{nullptr};
 std::atomic<std::size_t> longest{0};
 std::atomic<std::size_t> pieces{0};

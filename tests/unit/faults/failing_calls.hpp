@@ -1,7 +1,7 @@
-// Calls of this test program that fail on demand, on every thread. Not under a sanitizer: it stands in the same place.
+// Calls that fail on demand, on every thread. Not with a sanitizer, which intercepts the same calls.
 //
-// failing_<what>.cpp takes the place of the C library's functions of that kind. failing_<what>.hpp declares, in namespace `call`, a
-// failing_call for each of them, which the tests name. What is here knows none of them.
+// failing_<what>.cpp replaces the C library's functions of that kind. failing_<what>.hpp declares a
+// failing_call for each in namespace `call`, which the tests name. This file knows none of them.
 #pragma once
 
 #include "support/sanitized.hpp"
@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// For the files that take a function's place: may they?
+// 1 if the files that replace functions may do so.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define ROTA_TEST_STANDS_IN 0
 #elif defined(__has_feature)
@@ -22,14 +22,14 @@
 
 namespace rota::test {
 
-/// One function that can fail: when, and how often it was called. Lives as long as the program.
+/// One function that can fail: when it fails, and how often it was called. It lives as long as the program.
 class failing_call {
  public:
   constexpr failing_call() noexcept = default;
   failing_call(const failing_call&) = delete;
   failing_call& operator=(const failing_call&) = delete;
 
-  /// By who stands in for the function, at each call. 0: make it.
+  /// Called by the replacement at each call. Returns 0 if the real call shall be made, otherwise its error.
   [[nodiscard]] int next_error() noexcept;
 
  private:
@@ -48,20 +48,20 @@ class failing_call {
 struct calls {
   static constexpr bool can_fail = !sanitized;
 
-  /// From now on `nth` calls go through, then the next `times` fail with `error`, without having been made.
+  /// Lets `nth` calls through; then the next `times` calls fail with `error` and are not made.
   static void fail(failing_call& what, int error, std::uint64_t nth = 0, std::uint64_t times = 1) noexcept;
-  /// What moves bytes moves 1, 2, .. `most`, 1, 2, .. at a time; 0: as many as it is asked for.
+  /// Limits calls that move bytes to 1, 2, .. `most`, 1, 2, .. bytes; 0 means no limit.
   static void shorten(std::size_t most) noexcept;
-  /// Nothing fails any more; the counts begin anew.
+  /// Ends all failures and resets the counts.
   static void reset() noexcept;
-  /// How often it was called since then, failures included.
+  /// Returns the number of calls since then, including failures.
   [[nodiscard]] static std::uint64_t made(const failing_call& what) noexcept { return what.made_; }
-  /// How often it has failed since then.
+  /// Returns the number of failures since then.
   [[nodiscard]] static std::uint64_t failed(const failing_call& what) noexcept { return what.failed_; }
 
-  /// By who stands in for a function that moves bytes: how many it may move.
+  /// Called by a replacement that moves bytes. Returns the number of bytes that it may move.
   [[nodiscard]] static std::size_t shortened(std::size_t size) noexcept;
-  /// By who stands in: what a call that has failed returns.
+  /// Called by a replacement. Returns what a failed call returns, and sets errno.
   [[nodiscard]] static int failing(int error) noexcept {
     errno = error;
     return -1;

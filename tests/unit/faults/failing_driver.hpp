@@ -1,4 +1,4 @@
-// The driver's calls, which fail on demand.
+// The driver's system calls, which fail on demand.
 #pragma once
 
 #include "unit/faults/failing_calls.hpp"
@@ -9,7 +9,7 @@ namespace call {
 extern constinit failing_call poll;
 }
 
-/// What the driver's events for the descriptor that was watched last begin with.
+/// Returns the key of events for the descriptor that was watched last.
 [[nodiscard]] std::uint64_t last_key() noexcept;
 
 }  // namespace rota::test

@@ -45,7 +45,7 @@ ssize_t pread(int fd, void* into, size_t size, off_t offset) {
   return ::syscall(SYS_pread64, fd, into, calls::shortened(size), offset);
 }
 
-/// Of one place, cut as the others.
+/// With one buffer, the size is limited as in the other calls.
 ssize_t preadv2(int fd, const iovec* into, int count, off_t offset, int flags) {
   if (const int error = call::read_in_memory.next_error(); error != 0) return calls::failing(error);
   iovec one = *into;
@@ -58,7 +58,7 @@ ssize_t pwrite(int fd, const void* from, size_t size, off_t offset) {
   return ::syscall(SYS_pwrite64, fd, from, calls::shortened(size), offset);
 }
 
-/// What is no pipe, as an event counter, is left alone.
+/// Descriptors other than pipes, such as event counters, are left alone.
 ssize_t write(int fd, const void* from, size_t size) {
   struct stat about{};
   if (::fstat(fd, &about) != 0 || !S_ISFIFO(about.st_mode)) return ::syscall(SYS_write, fd, from, size);

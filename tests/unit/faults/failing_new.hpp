@@ -1,4 +1,4 @@
-// The global operator new of this test program: counts, and fails on demand, on every thread.
+// The global operator new of this test program. It counts, and fails on demand on every thread.
 #pragma once
 
 #include <cstddef>
@@ -7,17 +7,17 @@ namespace rota::test {
 
 /// What operator new does in the whole process.
 struct memory {
-  /// From now on `nth` allocations succeed, then the next `in_a_row` fail, whoever asks.
+  /// Lets `nth` allocations succeed; then the next `in_a_row` fail, on any thread.
   static void fail_after(std::size_t nth, std::size_t in_a_row) noexcept;
-  /// How many have failed since then. Nothing fails any more.
+  /// Ends all failures. Returns the number of failures since fail_after().
   static std::size_t stop_failing() noexcept;
-  /// Blocks that were allocated and not freed.
+  /// Returns the number of blocks that are allocated.
   [[nodiscard]] static long live() noexcept;
-  /// The bytes that these blocks have, as the allocator counts them.
+  /// Returns the size of these blocks in bytes, as the allocator counts it.
   [[nodiscard]] static long live_bytes() noexcept;
 };
 
-/// This thread's frames come from operator new from now on, each of them: nothing is kept for the next one.
+/// Disables the frame cache of this thread: each frame comes from operator new from now on.
 void forgo_frame_cache() noexcept;
 
 }  // namespace rota::test

@@ -18,12 +18,12 @@ void lack_ring_call(int code) noexcept { lacking = code; }
 
 #if ROTA_TEST_STANDS_IN
 
-// Of liburing, which need not be here to build this.
+// A type of liburing, which may be missing in this build.
 struct io_uring;
 
 namespace {
 
-/// The one that this file stands in for; null in a build without liburing, in which nobody calls it.
+/// Returns the replaced function, or null in a build without liburing, which never calls it.
 template <class Function>
 Function* real(const char* name) noexcept {
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));

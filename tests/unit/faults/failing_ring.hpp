@@ -1,4 +1,4 @@
-// Calls of the ring, which fail on demand; and a kernel that lacks one.
+// Calls of the ring that fail on demand, and a kernel that lacks one operation.
 #pragma once
 
 #include "unit/faults/failing_calls.hpp"
@@ -10,7 +10,7 @@ extern constinit failing_call make_ring;
 extern constinit failing_call submit_to_ring;
 }  // namespace call
 
-/// From now on a ring that is made hears that the kernel does not know this IORING_OP_*; -1: it knows all that it does.
+/// New rings report that the kernel lacks this IORING_OP_*; with -1 they report the truth.
 void lack_ring_call(int code) noexcept;
 
 }  // namespace rota::test

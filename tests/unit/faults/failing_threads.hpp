@@ -1,4 +1,4 @@
-// Threads that cannot be had, on demand.
+// Thread creation that fails on demand.
 #pragma once
 
 #include "unit/faults/failing_calls.hpp"

@@ -1,4 +1,4 @@
-// Files whose system calls fail, are interrupted, or do less than they are asked for. By threads: what a ring does is the kernel's.
+// Files: system calls that fail, are interrupted or do less than asked. In threads, not on a ring.
 #include "support/scratch_folder.hpp"
 #include "unit/faults/failing_files.hpp"
 #include "unit/runtime/runtime_support.hpp"
@@ -37,7 +37,7 @@ T demand(io::result<T> got) {
   if (!got.has_value()) throw std::system_error(got.error());
   if constexpr (!std::is_void_v<T>) return std::move(*got);
 }
-/// 0: there is none.
+/// With `error` 0, expects success.
 template <class T>
 task<> expect_error(task<io::result<T>> work,
                     int error,
@@ -61,7 +61,7 @@ class failing_files : public ::testing::Test {
   }
   void TearDown() override { calls::reset(); }
 
-  /// On a runtime without a ring, whatever this pass is.
+  /// Runs `body` on a runtime without a ring in each pass.
   template <class F>
   static void by_threads(F body) {
     runtime_options o = test::with_workers(2);
@@ -152,7 +152,7 @@ TEST_F(failing_files, an_error_of_one_operation_is_that_operations) {
   }
 }
 
-/// At the first read, at the look for the end, and of a part alone: where it can be tried at all.
+/// Fails the first in-place read or the one that looks for the end, or shortens one, where they are possible.
 TEST_F(failing_files, a_small_file_that_is_not_in_memory_as_a_whole_is_read_by_a_thread) {
   folder.write("f", text);
   by_threads([&]() -> task<> {
@@ -169,7 +169,7 @@ TEST_F(failing_files, a_small_file_that_is_not_in_memory_as_a_whole_is_read_by_a
   });
 }
 
-/// Kernels that cannot be asked, and those that say 0 where there is something.
+/// Kernels without in-place reads, and kernels that return 0 although there are bytes.
 TEST_F(failing_files, what_a_read_in_place_says_is_believed_of_bytes_alone) {
   const unsigned in_place = folder.reads_in_memory() ? 0 : 1;
   folder.write("f", text);
@@ -203,12 +203,12 @@ TEST_F(failing_files, a_replacement_that_fails_anywhere_leaves_what_was_there) {
     co_await expect_error(replace(), EACCES);
     EXPECT_EQ(content_of(at("f")), "before");
     EXPECT_EQ(test::entries_of(folder.root().c_str()), 1U);
-    calls::fail(call::open_at, EEXIST, 1, 5);  // others have thought of the same name
+    calls::fail(call::open_at, EEXIST, 1, 5);  // the first names are taken
     co_await expect_error(replace(), 0);
     EXPECT_EQ(content_of(at("f")), "after");
-    calls::fail(call::sync_file, EIO, 1);  // of the directory
+    calls::fail(call::sync_file, EIO, 1);  // the sync of the directory
     co_await expect_error(replace(), EIO);
-    calls::fail(call::sync_file, EINVAL, 1);  // which has nothing to sync there
+    calls::fail(call::sync_file, EINVAL, 1);  // a file system without a sync of directories
     co_await expect_error(replace(), 0);
   });
   EXPECT_EQ(test::entries_of(folder.root().c_str()), 1U);
@@ -222,7 +222,7 @@ TEST_F(failing_files, a_copy_goes_on_by_hand_where_the_kernel_does_not) {
       co_await expect_value(fs::copy(at("f"), at("g")), 5000U);
       EXPECT_TRUE(content_of(at("g")) == text);
     }
-    // In the middle, too.
+    // Also when the failure comes in the middle.
     calls::shorten(50);
     calls::fail(call::copy_range, EXDEV, 10);
     co_await expect_value(fs::copy(at("f"), at("g")), 5000U);
@@ -261,7 +261,7 @@ TEST_F(failing_files, a_tree_that_cannot_be_removed_stays_as_far_as_it_was) {
     EXPECT_EQ(test::entries_of(at("t/a").c_str()), 6U);
     calls::fail(call::open_at, EMFILE, 2);
     co_await expect_error(fs::remove_dir_all(at("t")), EMFILE);
-    calls::fail(call::unlink_at, ENOENT, 0, 1);  // somebody else was faster; the directory is not empty then
+    calls::fail(call::unlink_at, ENOENT, 0, 1);  // so its directory does not become empty
     co_await expect_error(fs::remove_dir_all(at("t")), ENOTEMPTY);
     demand(co_await fs::remove_dir_all(at("t")));
   });

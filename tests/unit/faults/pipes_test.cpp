@@ -1,5 +1,5 @@
-// A write of many system calls to a pipe shares the worker with other tasks. Each system call moves one byte, as if the pipe were drained as
-// fast as it is filled: none has to wait.
+// A write of many system calls to a pipe shares the worker with other tasks. Each system call moves one byte,
+// as if the pipe were drained as fast as it is filled: no call has to wait.
 #include "task/header.hpp"
 #include "unit/faults/failing_files.hpp"
 #include "unit/runtime/runtime_support.hpp"
@@ -19,7 +19,7 @@
 namespace rota::test::pipes_test {
 namespace {
 
-/// Each takes a system call of its own.
+/// Each byte takes one system call.
 constexpr std::array<std::byte, 200> bytes{};
 
 class failing_pipes : public ::testing::Test {
@@ -40,7 +40,7 @@ struct ends {
   process::pipe_reader reader;
   process::pipe_writer writer;
 
-  /// How many bytes are in the pipe; there must be some.
+  /// Returns the number of bytes in the pipe, which must not be empty.
   task<std::size_t> take() {
     std::array<std::byte, 2 * bytes.size()> into{};
     const auto got = co_await reader.read(into);
@@ -77,7 +77,7 @@ TEST_F(failing_pipes, a_write_to_a_pipe_gives_its_turn_up_when_the_budget_is_spe
   run(writes_beside_another());
 }
 
-/// Gives its turn up after the first system call.
+/// Yields after the first system call.
 task<> write_slowly(ends& pipe, bool& began, std::error_code& why) {
   co_await yield();
   began = true;
@@ -118,7 +118,7 @@ TEST_F(failing_pipes, a_write_to_a_pipe_that_is_closed_between_two_system_calls_
   run(closes_a_write_that_has_given_its_turn_up());
 }
 
-/// The write makes one system call and gives its turn up; then the value that is there wins.
+/// The write makes one system call and yields; then the value wins, which is ready.
 task<> selects_past_a_write() {
   ends pipe = make_pipe();
   auto [tx, rx] = channel::oneshot<int>();

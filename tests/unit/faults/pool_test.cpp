@@ -1,4 +1,4 @@
-// A pool that the system gives no threads, neither those that run works, nor the one that would try for them again; or no memory.
+// A pool without memory, or without threads: neither workers nor the thread that retries can be started.
 #include "unit/faults/failing_new.hpp"
 #include "unit/faults/failing_threads.hpp"
 #include "unit/pool/pool_support.hpp"
@@ -32,7 +32,7 @@ class pool_without_threads : public ::testing::Test {
   }
   void TearDown() override { calls::reset(); }
 
-  /// The next two: one for the work, and the one that would try again.
+  /// Refuses the next two threads: the one for the work, and the one that retries.
   static void refuse(std::uint64_t times = 2) {
     calls::reset();
     calls::fail(call::create_thread, EAGAIN, 0, times);
@@ -48,7 +48,7 @@ TEST_F(pool_without_threads, who_waits_for_a_work_tries_for_them) {
   EXPECT_EQ(calls::failed(call::create_thread), 10U);
 }
 
-// Not the one that would only try again, and be refused for ever.
+// The only thread that the system grants must run the work: a thread that only retries would fail for ever.
 TEST_F(pool_without_threads, the_one_that_the_system_has_left_runs_the_work) {
   thread_pool p({.max_threads = 1});
   refuse();
@@ -74,7 +74,7 @@ TEST_F(pool_without_threads, who_waits_for_idleness_for_a_group_or_for_any_tries
   }
 }
 
-// They fall asleep before anything is missing.
+// The waiters fall asleep before the first refusal.
 TEST_F(pool_without_threads, who_sleeps_already_is_told) {
   for (int how = 0; how < 4; ++how) {
     thread_pool p({.max_threads = 4, .start = start_mode::suspended});
@@ -105,9 +105,9 @@ TEST_F(pool_without_threads, the_time_of_a_wait_is_over_all_the_same) {
   EXPECT_EQ(w.status(), work_status::queued);
 }
 
-// ---- memory ---------------------------------------------------------------------------------------------------------
+// ---- memory -----------------------------------------------------------------------------------------------
 
-// There is no memory for its work: it is tried for again, and whoever waits for the pool waits for it.
+// The pool has no memory for the work: it retries, and all waits for the pool include that work.
 TEST(pool_without_memory, an_item_that_waits_for_it_is_waited_for) {
   thread_pool p({.max_threads = 1});
   static_cast<void>(p.submit([] {}));

@@ -1,4 +1,4 @@
-// Mended: what had to go well without memory, and did not.
+// Regressions: operations that must succeed without memory, and once did not.
 #include "unit/faults/allocation_support.hpp"
 
 #include <rota/rota.hpp>
@@ -29,7 +29,7 @@ TEST(regress_memory, a_runtime_goes_without_memory) {
   EXPECT_EQ(guest::count(), 0);
 }
 
-/// A closure that does not return survives, so there is somebody to report.
+/// A closure that does not return is a survivor, so there is something to report.
 TEST(regress_memory, a_shutdown_that_cannot_report_has_happened_all_the_same) {
   std::optional<runtime> rt(short_of_memory());
   std::binary_semaphore begun(0);
@@ -52,10 +52,10 @@ TEST(regress_memory, a_shutdown_that_cannot_report_has_happened_all_the_same) {
   rt.reset();
 }
 
-/// The only thread that there is plays the worker's role for good: it never comes back for blocking work.
+/// The only thread is a worker for good, and never takes blocking work.
 TEST(regress_memory, blocking_work_waits_for_a_thread_that_could_not_be_started) {
   test::forgo_frame_cache();
-  // The frame, the record of the thread, its seat: one of them each time.
+  // One of these allocations fails each time: the frame, the record of the thread, its slot.
   for (std::size_t nth = 0; nth < 6; ++nth) {
     runtime fresh(short_of_memory());
     memory::fail_after(nth, 1);
@@ -69,19 +69,19 @@ TEST(regress_memory, blocking_work_waits_for_a_thread_that_could_not_be_started)
   }
 }
 
-/// While nothing moves at all the watchdog sleeps: the shortage must wake it, and keep it awake for as long as it lasts.
+/// The watchdog sleeps in an idle runtime. A shortage must wake it, and keep it awake until it has passed.
 TEST(regress_memory, a_shortage_of_threads_that_lasts) {
   test::forgo_frame_cache();
   runtime rt(short_of_memory());
   test::wait_until([&rt] { return rt.stats().total_parked != 0; });
-  memory::fail_after(1, for_good);  // all but the frame
+  memory::fail_after(1, for_good);  // all but the allocation of the frame
   join_handle<int> waiting = rt.spawn_blocking([] { return 7; });
   EXPECT_FALSE(waiting.wait_for(20ms).has_value());
   memory::stop_failing();
   EXPECT_EQ(waiting.join(), 7);
 }
 
-/// The root around has the one slot that every runtime has. A root that gets none is not watched.
+/// The outer root uses the one slot that every runtime has. A root without a slot is not watched.
 TEST(regress_memory, a_root_runs_without_memory_for_what_the_watchdog_reads) {
   runtime_options o = short_of_memory();
   o.watchdog = 1h;

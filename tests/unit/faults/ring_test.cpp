@@ -1,4 +1,4 @@
-// A kernel that makes no ring, lacks a call of it, or takes nothing for a while.
+// Kernels that make no ring, lack an operation, or accept no submissions for a while.
 #include "support/scratch_folder.hpp"
 #include "unit/faults/failing_ring.hpp"
 #include "unit/runtime/runtime_support.hpp"
@@ -70,7 +70,7 @@ TEST_F(failing_ring, that_cannot_be_made_is_the_error_of_who_asked_for_it) {
   }
 }
 
-/// A kernel that does not know one of the flags says EINVAL, and is asked without them.
+/// A kernel that does not know one of the flags returns EINVAL, and is asked again without them.
 TEST_F(failing_ring, that_is_refused_for_its_flags_is_made_with_fewer) {
   calls::fail(call::make_ring, EINVAL);
   const runtime rt(with_ring());
@@ -127,13 +127,13 @@ TEST_F(failing_ring, that_lacks_another_call_leaves_it_to_a_thread) {
   }
 }
 
-/// Each writes a part of its own, and reads it again.
+/// Each task writes its own part of the file, and reads it back.
 task<bool> write_and_read(fs::file& at, std::uint64_t part) {
   std::array<std::byte, 512> bytes;
   bytes.fill(static_cast<std::byte>(part));
   const auto written = co_await at.write_all_at(bytes, part * bytes.size());
   std::array<std::byte, 512> back{};
-  // Not from memory alone: a read in place asks no ring.
+  // The sync makes the operations use the ring: a read in place does not.
   const auto synced = co_await at.sync_data();
   const auto got = co_await at.read_exact_at(back, part * bytes.size());
   const bool is_same = back == bytes;
@@ -150,7 +150,7 @@ task<> many(std::string path, std::uint64_t count) {
   }
 }
 
-/// EBUSY: completions that overflowed must be fetched first. EAGAIN, ENOMEM: there was no memory for a request. EINTR: a signal.
+/// EBUSY: overflowed completions must be fetched first. EAGAIN, ENOMEM: no memory. EINTR: a signal.
 TEST_F(failing_ring, that_takes_nothing_for_a_while_is_asked_again) {
   for (const int error : {EBUSY, EAGAIN, ENOMEM, EINTR}) {
     calls::reset();
@@ -172,7 +172,7 @@ struct ended_count {
   static constexpr waker_vtable vtable{wake, wake, clone, drop};
 };
 
-/// A queue of four is full all the time, and a kernel that takes nothing empties it at times only: the others stand in the line.
+/// A queue of four is always full, and the kernel often refuses to empty it; the rest waits in the line.
 TEST_F(failing_ring, that_takes_nothing_with_a_full_queue_loses_nothing) {
   constexpr unsigned count = 1'000;
   driver::io_driver by;

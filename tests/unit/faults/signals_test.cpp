@@ -1,4 +1,4 @@
-// A thousand signals a second, with a handler that does not restart calls, on every thread that waits for something.
+// A thousand signals a second, with a handler without SA_RESTART, on each thread that waits.
 #include "support/sanitized.hpp"
 #include "unit/runtime/runtime_support.hpp"
 
@@ -29,7 +29,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::with_workers;
 
-/// One count for each storm, which outlives it: a signal may still be on its way.
+/// One counter for each storm. It outlives the storm: a signal may still be pending.
 std::array<std::atomic<unsigned>, 64> hits;
 std::atomic<unsigned> storms_made{0};
 thread_local std::atomic<unsigned>* hits_of_thread = nullptr;
@@ -38,7 +38,7 @@ void count(int /*number*/) {
   if (hits_of_thread != nullptr) ++*hits_of_thread;
 }
 
-/// Signals for the thread that makes it, until it goes. The runtime's threads block signals: this opens them.
+/// While it lives, its thread receives signals, which runtime threads block otherwise.
 class storm {
  public:
   storm() : hits_(&hits[storms_made++]) {
@@ -59,7 +59,7 @@ class storm {
   storm& operator=(const storm&) = delete;
   ~storm() { ::timer_delete(timer_); }
 
-  /// Until its thread has been hit a hundred times more.
+  /// Returns after a hundred more signals to its thread.
   void rage() const {
     const unsigned before = *hits_;
     test::wait_until([this, before] { return *hits_ - before >= 100; });
@@ -73,7 +73,7 @@ class storm {
 class signal_storm : public ::testing::Test {
  protected:
   void SetUp() override {
-    // It holds a signal back for as long as its thread waits on a futex of rota's.
+    // ThreadSanitizer delays a signal while its thread waits on one of rota's futexes.
     if (test::sanitized && !test::with_address_sanitizer) GTEST_SKIP() << "ThreadSanitizer delays signals";
     struct sigaction action{};
     action.sa_handler = count;  // without SA_RESTART
@@ -82,7 +82,7 @@ class signal_storm : public ::testing::Test {
   void TearDown() override { ::signal(SIGALRM, SIG_IGN); }
 };
 
-/// Opens the worker that runs it to a storm, for as long as the runtime lives.
+/// Starts a storm on the worker that runs this task, for as long as the runtime lives.
 task<> open_this_thread(std::vector<std::unique_ptr<storm>>& storms) {
   storms.push_back(std::make_unique<storm>());
   co_return;
@@ -154,7 +154,7 @@ TEST_F(signal_storm, on_threads_that_wait_without_a_limit_wakes_nobody) {
   join_handle<void> sleeper = rt.spawn([]() -> task<> { co_await sleep_for(std::chrono::hours::max()); });
   std::thread foreign([&sleeper] {
     const storm here;
-    const auto end = sleeper.wait_for(std::chrono::hours::max());  // in a futex, for as long as it takes
+    const auto end = sleeper.wait_for(std::chrono::hours::max());  // sleeps on a futex until the end
     EXPECT_TRUE(end.has_value() && end->is_cancelled());
   });
   storms.front()->rage();
@@ -165,7 +165,7 @@ TEST_F(signal_storm, on_threads_that_wait_without_a_limit_wakes_nobody) {
   foreign.join();
 }
 
-/// A sleep that a signal ends would be early.
+/// A sleep that a signal ended would return early.
 TEST_F(signal_storm, ends_no_sleep_early) {
   std::vector<std::unique_ptr<storm>> storms;
   runtime rt(with_workers(1));

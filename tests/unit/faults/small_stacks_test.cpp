@@ -1,4 +1,4 @@
-// Threads with 64 KiB of stack: frames are on the heap, and nothing recurses.
+// Threads with 64 KiB of stack: frames are on the heap, and the library does not recurse.
 #include "support/sanitized.hpp"
 #include "unit/runtime/runtime_support.hpp"
 
@@ -25,10 +25,10 @@ namespace {
 using namespace std::chrono_literals;
 using test::with_workers;
 
-/// All threads that are started without asking for a size, the runtime's among them.
+/// Sets the default stack size, which the runtime's threads use, too.
 class small_stacks : public ::testing::Test {
  protected:
-  /// 64 KiB, or as much as a thread must have here.
+  /// 64 KiB, or the minimum of the system.
   const std::size_t small =
       std::max<std::size_t>(64 * 1024, static_cast<std::size_t>(::sysconf(_SC_THREAD_STACK_MIN)));
 
@@ -50,7 +50,7 @@ class small_stacks : public ::testing::Test {
     ::pthread_attr_destroy(&attributes);
   }
 
-  /// On a worker, and as the root of block_on on a small thread.
+  /// Runs `body` on a worker, and as the root of block_on on a small thread.
   template <class Body>
   static void everywhere(Body body) {
     runtime rt(with_workers(2));

@@ -1,4 +1,4 @@
-// Sockets whose system calls fail, are interrupted, do less than they are asked for, or have nothing to do after all.
+// Sockets: system calls that fail, are interrupted, do less than asked, or find nothing to do after all.
 #include "support/sanitized.hpp"
 #include "unit/faults/failing_driver.hpp"
 #include "unit/faults/failing_sockets.hpp"
@@ -98,7 +98,7 @@ class failing_sockets : public ::testing::Test {
     EXPECT_TRUE(got == sent);
   }
 
-  /// What accept() says, and how long that takes, when the call fails so often.
+  /// Checks what accept() returns when the system call fails `times` times.
   static task<> accept_after(int error, std::uint64_t times, bool is_told) {
     tcp_listener listener = demand(tcp_listener::bind(endpoint::loopback_v4(0)));
     calls::fail(call::accept, error, 0, times);
@@ -140,7 +140,7 @@ TEST_F(failing_sockets, a_connection_that_broke_before_it_was_accepted_is_left_o
   }
 }
 
-/// The first of a second is told, whoever lacks descriptors; then accept() waits 10 ms, 20 ms, .. a second, and goes on.
+/// accept() returns the first failure of each second; on later ones it waits 10 ms, 20 ms, .. a second.
 TEST_F(failing_sockets, a_lack_of_descriptors_is_told_and_passes) {
   for (const int error : {EMFILE, ENFILE, ENOBUFS, ENOMEM}) {
     calls::reset();
@@ -183,13 +183,13 @@ TEST_F(failing_sockets, an_error_of_one_operation_is_that_operations) {
   }
 }
 
-/// An event says that there may be something. Each one costs one try, and the task goes back to sleep.
+/// An event is only a hint. Each one costs one try, and then the task sleeps again.
 TEST_F(failing_sockets, events_for_nothing_cost_one_try_each) {
   constexpr int events = 1'000;
   runtime rt(with_workers(1));
   rt.block_on([&rt]() -> task<> {
     pair both = co_await connected();
-    const std::uint64_t key = test::last_key();  // of `theirs`, which was adopted last
+    const std::uint64_t key = test::last_key();  // the key of `theirs`, which was adopted last
     calls::reset();
     const core::header& me = *core::current_task();
     driver::io_driver& driver = *me.owner->ops->io(*me.owner);
@@ -201,7 +201,7 @@ TEST_F(failing_sockets, events_for_nothing_cost_one_try_each) {
     join_handle<std::size_t> reader = spawn(read_one(both.theirs));
     for (int i = 1; i <= events; ++i) {
       test::wait_until([i] { return calls::made(call::receive) == static_cast<std::uint64_t>(i); });
-      // Nothing has come, and everybody sleeps again: only then is the next event one of its own.
+      // The reader sleeps again. Only then is the next event a separate one.
       test::wait_until([&rt] { return rt.dump().find("waiting for socket read") != std::string::npos; });
       const driver::event nothing{key, EPOLLIN};
       driver.dispatch(&nothing, 1);
@@ -235,7 +235,7 @@ task<> asks(tcp_stream& by, int times) {
   }
 }
 
-/// Who has read less than there was room for knows that nothing is left, and waits without asking once more.
+/// A read shorter than its buffer has emptied the socket: the next read waits without a system call.
 TEST_F(failing_sockets, a_question_and_its_answer_cost_one_receive_each) {
   constexpr int times = 1'000;
   runtime rt(with_workers(1));
@@ -252,7 +252,7 @@ TEST_F(failing_sockets, a_question_and_its_answer_cost_one_receive_each) {
     }).join();
 }
 
-/// A peek, or a look whether there is something, uses an event up and leaves the bytes.
+/// A peek or a readiness check consumes an event and leaves the bytes.
 TEST_F(failing_sockets, what_was_only_looked_at_is_read) {
   run([]() -> task<> {
     pair both = co_await connected();
@@ -280,7 +280,7 @@ TEST_F(failing_sockets, what_was_only_looked_at_is_read) {
   });
 }
 
-/// The end comes with the last bytes, and so do those who wait for it.
+/// The end arrives together with the last bytes.
 TEST_F(failing_sockets, an_end_that_came_with_the_last_bytes_is_not_waited_for) {
   run([]() -> task<> {
     for (int i = 0; i < 200; ++i) {
@@ -301,9 +301,9 @@ TEST_F(failing_sockets, an_end_that_came_with_the_last_bytes_is_not_waited_for) 
   });
 }
 
-// ---- without standing in for anybody -------------------------------------------------------------------------------
+// ---- real failures ----------------------------------------------------------------------------
 
-/// SIGPIPE would end this program.
+/// A SIGPIPE would end this program.
 TEST(broken_connections, are_errors_and_no_signal) {
   run([]() -> task<> {
     pair both = co_await connected();
@@ -337,7 +337,7 @@ class few_descriptors : public ::testing::Test {
   rlimit before_{};
 };
 
-/// The system's own EMFILE: told once, and when descriptors are there again the connection that waited is accepted.
+/// A real EMFILE is returned once. With descriptors again, the pending connection is accepted.
 TEST_F(few_descriptors, stop_nobody_for_good) {
   run([this]() -> task<> {
     tcp_listener listener = demand(tcp_listener::bind(endpoint::loopback_v4(0)));

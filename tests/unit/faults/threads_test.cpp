@@ -1,4 +1,4 @@
-// Threads that the system does not give.
+// The system refuses to create threads.
 #include "unit/faults/failing_threads.hpp"
 #include "unit/runtime/runtime_support.hpp"
 
@@ -34,7 +34,7 @@ class missing_threads : public ::testing::Test {
   }
 };
 
-/// The watchdog's, and one for each worker: without any of them there is no runtime.
+/// The runtime needs the watchdog's thread and one for each worker.
 TEST_F(missing_threads, the_constructor_says_so_and_leaves_nothing_behind) {
   constexpr unsigned workers = 3;
   for (unsigned nth = 0; nth <= workers; ++nth) {
@@ -56,7 +56,7 @@ TEST_F(missing_threads, the_constructor_says_so_and_leaves_nothing_behind) {
 TEST_F(missing_threads, of_those_that_only_should_be_there_are_no_error) {
   runtime_options o = with_workers(1);
   o.blocking.min_threads = 3;
-  calls::fail(call::create_thread, EAGAIN, 3);  // watchdog, worker, one of three
+  calls::fail(call::create_thread, EAGAIN, 3);  // the calls: watchdog, worker, the first of three
   runtime rt(o);
   EXPECT_EQ(calls::failed(call::create_thread), 1U);
   EXPECT_EQ(rt.stats().blocking_threads, 2U);
@@ -79,7 +79,7 @@ TEST_F(missing_threads, for_a_worker_that_blocks_are_tried_for_again_while_it_do
   const auto blocks = []() -> task<int> {
     const int in_place = block_in_place([] { return 3; });
     join_handle<int> child = spawn(number(4));
-    co_return in_place + child.join();  // runs it here
+    co_return in_place + child.join();  // join() runs the child here
   };
   EXPECT_EQ(test::join_on_worker(rt.spawn(blocks())), 7);
   EXPECT_EQ(calls::failed(call::create_thread), 2U);

@@ -1,4 +1,4 @@
-// Requests of a client, and what it finds in the answers.
+// Requests of a client, and parts of the answers.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace file_server::testing {
 
-/// Bytes of which no two neighbouring kilobytes are the same.
+/// Returns bytes in which no two neighbouring kilobytes are equal.
 inline std::string pattern(std::size_t size) {
   std::string out(size, '\0');
   for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<char>('a' + (i * 7 + i / 251) % 26);
@@ -18,7 +18,7 @@ inline std::string get(std::string_view path, std::string_view fields = "", std:
   return std::string(verb) + " " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n" + std::string(fields) +
          "\r\n";
 }
-/// The last one of a connection.
+/// Returns the last request of a connection.
 inline std::string last(std::string_view path, std::string_view fields = "", std::string_view verb = "GET") {
   return get(path, "Connection: close\r\n" + std::string(fields), verb);
 }

@@ -9,7 +9,7 @@
 namespace file_server::testing::byte_ranges_test {
 namespace {
 
-/// "0+5 7+3": first and size of each; or the verdict.
+/// Returns first and size of each range, "0+5 7+3"; or "whole" or "unsatisfiable".
 std::string selected(std::string_view field, std::uint64_t size = 10) {
   byte_ranges into;
   switch (select_ranges(field, size, into)) {
@@ -32,7 +32,7 @@ TEST(byte_ranges, from_first_to_last) {
   EXPECT_EQ(selected("bytes=0-9"), "0+10");
 }
 
-// §14.1.2: a last position behind the end, and none, are the end
+// §14.1.2: a last position that is missing or past the end means the end
 TEST(byte_ranges, to_the_end) {
   EXPECT_EQ(selected("bytes=3-"), "3+7");
   EXPECT_EQ(selected("bytes=3-10"), "3+7");
@@ -59,7 +59,7 @@ TEST(byte_ranges, behind_the_end_are_unsatisfiable) {
 // §14.1.2: satisfiable if one range is
 TEST(byte_ranges, those_behind_the_end_are_left_out) { EXPECT_EQ(selected("bytes=50-60,0-0,-0"), "0+1"); }
 
-// §14.1.2: of nothing, everything is a suffix; and there is no byte at 0
+// §14.1.2: a suffix of an empty file is the whole file; there is no byte 0
 TEST(byte_ranges, of_an_empty_file) {
   EXPECT_EQ(selected("bytes=0-", 0), "unsatisfiable");
   EXPECT_EQ(selected("bytes=0-0", 0), "unsatisfiable");
@@ -67,7 +67,7 @@ TEST(byte_ranges, of_an_empty_file) {
   EXPECT_EQ(selected("bytes=-5", 0), "whole");
 }
 
-// §14.1.1: a last position before the first is invalid; §14.2: what is invalid is ignored
+// §14.1.1: a last position before the first is invalid; §14.2: an invalid Range is ignored
 TEST(byte_ranges, that_are_malformed_are_ignored_with_all_others) {
   for (const std::string_view bad : {"",
                                      "bytes",
@@ -104,7 +104,7 @@ TEST(byte_ranges, the_unit_is_bytes) {
   EXPECT_EQ(selected("byte=0-1"), "whole");
 }
 
-// §15.3.7.2: in the order in which they were asked for
+// §15.3.7.2: in the requested order
 TEST(byte_ranges, of_several_keep_their_order) {
   EXPECT_EQ(selected("bytes=8-9,0-1"), "8+2 0+2");
   EXPECT_EQ(selected("bytes=0-0, 2-2\t,, 4-4 ,-1"), "0+1 2+1 4+1 9+1");

@@ -80,14 +80,14 @@ TEST(conditions, if_none_match_takes_weak_tags_too) {
   EXPECT_EQ(if_none_match({"\"b\", \"A\""}), condition::holds);
 }
 
-// §13.1.3: until that date, and in its second
+// §13.1.3: not modified up to that date, including its second
 TEST(conditions, if_modified_since_holds_if_the_file_is_newer) {
   EXPECT_EQ(if_modified_since(before), condition::holds);
   EXPECT_EQ(if_modified_since(now_text), condition::not_modified);
   EXPECT_EQ(if_modified_since(after), condition::not_modified);
 }
 
-// §13.1.3 and §13.1.4: what is no date is ignored
+// §13.1.3 and §13.1.4: an invalid date is ignored
 TEST(conditions, what_is_no_date_is_ignored) {
   for (const std::string_view text :
        {"", "yesterday", "784111777", "Sun, 31 Feb 1994 08:49:37 GMT", "\"a\""}) {
@@ -127,7 +127,7 @@ TEST(conditions, if_modified_since_is_ignored_beside_if_none_match) {
   EXPECT_EQ(evaluated(r), condition::holds);
 }
 
-// §13.2.2, steps 1 and 3: first what may fail
+// §13.2.2, steps 1 and 3: the conditions that may fail come first
 TEST(conditions, a_failure_wins_over_not_modified) {
   request r;
   r.if_match = lines({"\"b\""});
@@ -160,7 +160,7 @@ TEST(if_range, takes_no_weak_tag_and_no_list) {
   EXPECT_FALSE(range_applies_if("*"));
 }
 
-// §13.1.5: the very date, not a later one
+// §13.1.5: exactly that date, not a later one
 TEST(if_range, holds_for_the_date_of_the_file_alone) {
   EXPECT_TRUE(range_applies_if(now_text));
   EXPECT_TRUE(range_applies_if("Sun Nov  6 08:49:37 1994"));

@@ -1,4 +1,4 @@
-// The list of open connections: whichever comes first, the session's end or its spawner's return.
+// The list of open connections: a session may end before or after its spawner returns.
 #include "file_server/connections.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The limit of descriptors follows the number of connections.
+// The descriptor limit is raised to fit the number of connections.
 #include "file_server/descriptor_limit.hpp"
 
 #include <gtest/gtest.h>

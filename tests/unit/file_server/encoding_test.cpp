@@ -47,7 +47,7 @@ TEST(accept_encoding, weights_have_up_to_three_digits) {
   EXPECT_EQ(accepted({"gzip;q=1, br;q=0"}), these(1, 1000, 0));
 }
 
-// §12.4.2: and nothing else; an element that is malformed counts for nothing
+// §12.4.2: nothing else is a weight; a malformed element is ignored
 TEST(accept_encoding, what_is_no_weight_takes_its_coding_away) {
   for (const std::string_view bad : {"gzip;",
                                      "gzip;q",

@@ -1,4 +1,4 @@
-// Certificates and keys that are of no use: what is said of them, before anybody listens.
+// Unusable certificates and keys: the error is reported before the server listens.
 #include "file_server/encryption.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// RFC 9110 §8.8.3: entity tags, what they are made of and how lists of them are read.
+// RFC 9110 §8.8.3: entity tags, their parts, and the parsing of their lists.
 #include "file_server/entity_tag.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ bool is_listed(std::string_view field, std::string_view tag = "\"a\"", compariso
 
 TEST(entity_tag, is_strong_and_well_formed) { EXPECT_EQ(tag_of(identity), "\"11-ff-2ebc98a1.5\""); }
 
-// §8.8.3.3: a representation in another coding is another one
+// §8.8.3.3: a representation in another coding has another tag
 TEST(entity_tag, differs_by_all_that_it_is_made_of) {
   std::set<std::string> tags{tag_of(identity), tag_of(identity, coding::gzip), tag_of(identity, coding::br)};
   file_identity other = identity;
@@ -59,7 +59,7 @@ TEST(entity_tag_list, may_have_holes) {
   EXPECT_FALSE(is_listed(",,"));
 }
 
-// §8.8.3: etagc includes commas, and knows no escape
+// §8.8.3: etagc includes commas; there are no escapes
 TEST(entity_tag_list, a_comma_may_stand_within_a_tag) {
   EXPECT_TRUE(is_listed("\"x,y\", \"a\""));
   EXPECT_TRUE(is_listed("\"x,y\"", "\"x,y\""));
@@ -68,7 +68,7 @@ TEST(entity_tag_list, a_comma_may_stand_within_a_tag) {
 
 TEST(entity_tag_list, high_bytes_may_stand_within_a_tag) { EXPECT_TRUE(is_listed("\"\xff\", \"a\"")); }
 
-// §8.8.3: the W is a capital
+// §8.8.3: the W must be a capital
 TEST(entity_tag_list, ends_where_it_is_malformed) {
   EXPECT_FALSE(is_listed("w/\"a\""));
   EXPECT_FALSE(is_listed("\"x, \"a"));

@@ -1,4 +1,4 @@
-// Which files are opened, and which are not.
+// Which files may be opened, and which may not.
 #include "file_server/file_source.hpp"
 
 #include <fcntl.h>
@@ -261,7 +261,7 @@ TEST_P(file_source_by, no_descriptor_is_left_behind) {
   EXPECT_EQ(count(), before);
 }
 
-// One thread makes `d` a folder and a link out of the root in turn; whatever is opened must be inside.
+// A thread turns `d` into a folder and into a link to the outside; each opened file must be inside.
 TEST_P(file_source_by, a_folder_that_becomes_a_link_lets_nobody_out) {
   folder_.write("d/a.txt", "inside");
   fs::create_directory_symlink(outside_.at("secret.d"), folder_.at("evil"));
@@ -305,8 +305,7 @@ TEST(file_source, a_root_that_is_not_there_is_refused) {
   EXPECT_THROW(file_source("/no/such/folder"), std::system_error);
 }
 
-/// For this thread only: openat2 fails with `error`, as under an old kernel (ENOSYS) or an old sandbox
-/// (EPERM).
+/// Makes openat2 fail with `error` for this thread: an old kernel (ENOSYS) or an old sandbox (EPERM).
 bool forbid_openat2(int error) {
   sock_filter code[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),

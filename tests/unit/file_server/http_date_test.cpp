@@ -88,7 +88,7 @@ TEST(http_date_parser, before_1970_is_less_than_zero) {
   EXPECT_EQ(parsed("Wed, 31 Dec 1969 23:59:59 GMT"), -1);
 }
 
-// A year of two digits that seems more than 50 years ahead was in the past.
+// A two-digit year that seems to be more than 50 years in the future is in the past.
 TEST(http_date_parser, a_year_of_two_digits_is_at_most_50_years_ahead) {
   constexpr std::int64_t in_2026 = 1'795'000'000;
   EXPECT_EQ(parsed("Sunday, 06-Nov-94 08:49:37 GMT", in_2026), when);

@@ -1,4 +1,4 @@
-// A server with a certificate of its own making, and a client that trusts it.
+// A server with a self-made certificate, and a client that trusts it.
 #pragma once
 
 #include "file_server/server.hpp"
@@ -27,7 +27,7 @@ using rota::net::result;
 using rota::test::scratch_folder;
 using tls_client_stream = rota::tls::stream<rota::net::tcp_stream>;
 
-/// What has come, and how it ended: no error is a close_notify.
+/// The received text, and the error of the end; no error means a close_notify.
 struct heard {
   std::string text;
   std::error_code end;
@@ -65,7 +65,7 @@ class https : public ::testing::Test {
     if (server_) stop();
   }
 
-  /// The first to connect says nothing and goes, which is a handshake that fails.
+  /// The probe for a listening server connects and leaves, which is one failed handshake.
   void start() {
     options_.port = free_port();
     runtime_ = std::make_unique<rota::runtime>(rota::runtime_options{.workers = 2});
@@ -105,7 +105,7 @@ class https : public ::testing::Test {
     EXPECT_TRUE(sent.has_value());
     co_await hear(*over, into);
   }
-  /// All that comes for `requests`, whose last one closes.
+  /// Returns all answers to `requests`; the last request closes the connection.
   [[nodiscard]] std::string talk(const std::string& requests) const {
     heard all;
     runtime_->block_on(ask(requests, all));

@@ -1,4 +1,4 @@
-// Answers over TLS, and how their connections begin and end.
+// Answers over TLS, and the beginning and end of their connections.
 #include "unit/file_server/https_support.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace file_server::testing::https_with_tls_test {
 namespace {
 
-/// More than any socket buffers hold.
+/// More than all socket buffers hold.
 constexpr std::size_t huge = std::size_t{32} << 20U;
 
 TEST_F(https, sends_files_of_both_sizes_byte_for_byte) {
@@ -125,7 +125,7 @@ TEST_F(https, one_connection_too_many_reads_503) {
 TEST_F(https, an_idle_client_is_told_that_the_connection_ends) {
   options_.idle_timeout = std::chrono::milliseconds(50);
   start();
-  EXPECT_EQ(body(talk(get("/small.txt"))), "hello");  // its end is no error: a close_notify
+  EXPECT_EQ(body(talk(get("/small.txt"))), "hello");  // the connection ends with a close_notify, not an error
   EXPECT_EQ(server_->snapshot().idle_timeouts, 1U);
 }
 
@@ -149,7 +149,7 @@ TEST_F(https, a_client_that_ends_its_side_is_answered_in_kind) {
   EXPECT_FALSE(all.end) << all.end.message();
 }
 
-// The client takes nothing of it until the signal has come.
+// The client reads nothing until the signal has come.
 TEST_F(https, a_drain_in_the_middle_of_a_download_lets_it_end) {
   folder_.write("huge", pattern(huge));
   options_.drain_timeout = std::chrono::hours(1);
@@ -198,7 +198,7 @@ TEST_F(https, a_drain_ends_handshakes_and_says_goodbye_to_the_idle) {
   join();
 }
 
-/// Of an answer that is cut after its first byte has come, by `cut`.
+/// Checks the end of an answer that `cut` interrupts after its first byte has arrived.
 class https_cut : public https {
  protected:
   template <class F>
@@ -232,7 +232,7 @@ TEST_F(https_cut, at_the_end_of_a_drain) {
   join();
 }
 
-// The server could say goodbye here, and must not: the client takes all that comes.
+// The client reads all, so the server could send a close_notify here. It must not.
 TEST_F(https_cut, where_the_file_shrinks) {
   expect_no_good_end([this] { std::filesystem::resize_file(folder_.at("huge"), 1); });
 }

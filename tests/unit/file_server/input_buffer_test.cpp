@@ -1,4 +1,4 @@
-// The bytes of a connection: nothing is lost, whatever is read and used in whatever steps.
+// The input buffer of a connection loses no byte, for any sequence of reads and uses.
 #include "file_server/input_buffer.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Pages that show what is in a folder.
+// Pages that list a folder.
 #include "file_server/listing.hpp"
 
 #include <fcntl.h>
@@ -142,7 +142,7 @@ TEST(listing_page, escapes_names_for_html_and_for_links) {
   EXPECT_EQ(page.find("<script"), std::string::npos);
 }
 
-// RFC 3986 §4.2: a first segment with a colon would be taken for a scheme
+// RFC 3986 §4.2: a first segment with a colon would be parsed as a scheme
 TEST(listing_page, a_name_is_never_taken_for_a_scheme) {
   std::string out;
   add_percent_encoded(out, "javascript:alert(1)");

@@ -1,4 +1,4 @@
-// Lines of the access log, and the file that they go to.
+// Lines of the access log, and its file.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -150,7 +150,7 @@ TEST(log_file, loses_no_old_file_if_one_of_them_cannot_be_renamed) {
   EXPECT_EQ(read_file(folder.at("log")), "aaa\nbbb\n");
 }
 
-/// No file of this process becomes longer than `most` bytes while this is.
+/// While this object lives, no file of this process grows beyond `most` bytes.
 class small_disk {
  public:
   explicit small_disk(rlim_t most) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {

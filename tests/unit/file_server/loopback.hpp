@@ -1,4 +1,4 @@
-// A client that talks to a server of this machine.
+// A client of a server on this machine.
 #pragma once
 
 #include <arpa/inet.h>
@@ -39,10 +39,10 @@ inline bool can_connect(std::uint16_t port) {
   return is_connected;
 }
 
-/// A client that blocks. It asks again until the server listens.
+/// A blocking client. It retries to connect until the server listens.
 class client {
  public:
-  /// With a `receive_buffer` other than 0 the kernel rounds that up to the least that it allows.
+  /// A `receive_buffer` other than 0 is rounded up by the kernel to its minimum.
   explicit client(std::uint16_t port, int receive_buffer = 0) {
     const sockaddr_in at = loopback(port);
     for (;;) {
@@ -70,7 +70,7 @@ class client {
   }
   void finish() const { ::shutdown(fd_, SHUT_WR); }
   bool receive_one(char& into) const { return ::recv(fd_, &into, 1, 0) == 1; }
-  /// Up to the server's end; false: the connection was reset.
+  /// Reads up to the server's end. Returns false if the connection was reset.
   bool receive_all(std::string& into) const {
     char buffer[4096];
     for (;;) {
@@ -84,8 +84,8 @@ class client {
   int fd_ = -1;
 };
 
-/// Makes the send buffer of the server's end of a connection as small as can be. The server is in this process, so its
-/// descriptor is one of ours.
+/// Makes the send buffer of the server's end of a connection as small as possible. The server runs in this
+/// process, so this function can find its descriptor.
 inline void shrink_send_buffer(const client& of) {
   const std::uint16_t port = of.own_port();
   int found = 0;

@@ -1,4 +1,4 @@
-// Precompressed files and redirects, as they are answered. Each test names its rule of RFC 9110.
+// Precompressed files and redirects in answers. Each test names its rule of RFC 9110.
 #include "representation.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ TEST_F(a_representation, a_precompressed_file_is_another_representation) {
   EXPECT_EQ(field(head_of(plain), "Vary"), "Accept-Encoding");
 }
 
-// §14.1.2: ranges are of the selected representation
+// §14.1.2: ranges apply to the selected representation
 TEST_F(a_representation, a_part_of_a_precompressed_file_is_a_part_of_its_bytes) {
   write("a.txt.gz", "gzipped");
   const answer a = get("Accept-Encoding: gzip\r\nRange: bytes=0-1\r\n");

@@ -1,4 +1,4 @@
-// The command line, and how it complains.
+// The command line, and its error messages.
 #include "file_server/options.hpp"
 
 #include <gtest/gtest.h>
@@ -157,7 +157,7 @@ TEST(options, name_a_time_out_of_range_with_its_range) {
   expect_error({"/", "--drain-timeout", "3601"}, {"--drain-timeout", "0s..3600s"});
 }
 
-// The last one is 5000 ms if the multiplication is allowed to wrap.
+// The last text would mean 5000 ms if the multiplication could wrap.
 TEST(options, name_what_is_no_time) {
   for (const char* text : {"",
                            "s",

@@ -1,4 +1,4 @@
-// Which of a file and its precompressed neighbours is opened: RFC 9110 §12.5.3.
+// The choice between a file and its precompressed neighbours: RFC 9110 §12.5.3.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -25,7 +25,7 @@ class precompressed : public ::testing::Test {
     ASSERT_EQ(::utimensat(AT_FDCWD, folder_.at(name).c_str(), times.data(), 0), 0);
   }
 
-  /// The coding that was chosen; or the status.
+  /// Returns the name of the chosen coding, or the status.
   std::string chosen(std::string_view path, const accepted_codings& wanted, source_options o = {}) {
     const auto seen = file_source(folder_.root(), o).open(path, wanted);
     if (!seen) return std::to_string(code_of(seen.error()));

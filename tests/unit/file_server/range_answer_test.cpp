@@ -40,7 +40,7 @@ TEST_F(a_representation, a_part_behind_the_end_is_416) {
   EXPECT_EQ(field(head_of(ask("GET", "/empty.txt", "Range: bytes=0-\r\n")), "Content-Range"), "bytes */0");
 }
 
-// §14.2: a Range that is not understood is ignored
+// §14.2: an invalid Range is ignored
 TEST_F(a_representation, a_malformed_range_gets_the_whole) {
   const answer a = get("Range: bytes=4-2\r\n");
   EXPECT_EQ(a.code, status::ok);
@@ -49,7 +49,7 @@ TEST_F(a_representation, a_malformed_range_gets_the_whole) {
   EXPECT_EQ(ask("GET", "/empty.txt", "Range: bytes=-5\r\n").code, status::ok);
 }
 
-// §14.2: a Range is only for GET
+// §14.2: Range applies to GET only
 TEST_F(a_representation, head_ignores_a_range) {
   const answer a = ask("HEAD", "/a.txt", "Range: bytes=2-4\r\n");
   EXPECT_EQ(a.code, status::ok);
@@ -81,7 +81,7 @@ TEST_F(a_representation, each_multipart_has_a_boundary_of_its_own) {
   EXPECT_NE(field(head_of(get("Range: bytes=0-1,8-\r\n")), "Content-Type"), first);
 }
 
-// §15.3.7.2: one that is left of several need not be a multipart
+// §15.3.7.2: if one range of several remains, the answer need not be a multipart
 TEST_F(a_representation, one_satisfiable_part_of_several_is_a_plain_206) {
   const answer a = get("Range: bytes=2-2,50-\r\n");
   EXPECT_EQ(field(head_of(a), "Content-Range"), "bytes 2-2/10");

@@ -1,4 +1,4 @@
-// One connection too many: it gets its 503 whatever it has sent, and an orderly end. One too late: nobody listens.
+// A connection above the limit gets its 503 for any input, and an orderly end. A later one is refused.
 #include "file_server/server.hpp"
 #include "support/scratch_folder.hpp"
 #include "unit/file_server/loopback.hpp"
@@ -83,7 +83,7 @@ TEST(refusal, only_so_many_wait_for_their_503) {
   rt.shutdown(std::chrono::seconds(0));
 }
 
-// The first client takes nothing of a large file, so the drain waits for it while others try to connect.
+// The first client reads nothing of a large file, so the drain waits for it while other clients connect.
 TEST(drain, new_clients_are_refused_by_the_kernel_and_the_old_one_gets_its_answer) {
   constexpr std::size_t size = std::size_t{8} << 20U;
   const scratch_folder folder;
@@ -102,7 +102,7 @@ TEST(drain, new_clients_are_refused_by_the_kernel_and_the_old_one_gets_its_answe
   ASSERT_TRUE(first.send("GET /huge HTTP/1.1\r\nHost: a\r\n\r\n") && first.receive_one(byte));
   ::raise(SIGTERM);
   while (can_connect(o.port)) std::this_thread::yield();
-  // Those that came before the signal was seen go, and the first stays.
+  // Connections that came before the server saw the signal end; the first one stays.
   while (one.snapshot().connections_open > 1) std::this_thread::yield();
   EXPECT_EQ(one.snapshot().connections_open, 1U);
   first.finish();

@@ -1,4 +1,4 @@
-// Requests for one file, and the answers as a session sends them.
+// Requests for one file, and their answers.
 #pragma once
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@ using rota::test::scratch_folder;
 inline constexpr std::int64_t modified = 784'111'777;
 inline constexpr std::string_view modified_text = "Sun, 06 Nov 1994 08:49:37 GMT";
 
-/// One file, "0123456789", last modified in 1994, and an empty one.
+/// The file "0123456789", last modified in 1994, and an empty file.
 class a_representation : public ::testing::Test {
  protected:
   a_representation() {
@@ -60,7 +60,7 @@ class a_representation : public ::testing::Test {
     return head.substr(begin, head.find("\r\n", begin) - begin);
   }
 
-  /// As the session sends it.
+  /// Returns the body as the session would send it.
   static std::string body_of(const answer& a) {
     std::string out;
     std::array<char, multipart::capacity> text;

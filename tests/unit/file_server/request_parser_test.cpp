@@ -1,4 +1,4 @@
-// What the parser keeps of a request, its limits, and pipelining.
+// The parser: what it stores of a request, its limits, and pipelining.
 #include "file_server/request_parser.hpp"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ TEST(request_parser, an_absolute_form_without_a_path_asks_for_the_root) {
             "GET 1.1 keep [/] [b] [example.com]\nmore\n");
 }
 
-// RFC 9110 §5.3: only lists may come in several lines.
+// RFC 9110 §5.3: only list fields may appear more than once.
 TEST(request_parser, a_field_that_comes_twice_counts_as_absent) {
   for (const std::string_view name : {"Range", "If-Modified-Since", "If-Unmodified-Since"}) {
     const std::string line = std::string(name) + ": bytes=0-1\r\n";
@@ -92,7 +92,7 @@ TEST(request_parser, the_fifth_line_of_a_list_is_not_kept) {
             "GET 1.1 keep [/] [] [a] if-none-match=[\"1\"][\"2\"][\"3\"][\"4\"]\nmore\n");
 }
 
-// RFC 9110 §13.1.5: a part must not be sent to somebody whose condition nobody understands.
+// RFC 9110 §13.1.5: no range must be sent if its condition cannot be evaluated.
 TEST(request_parser, a_range_whose_condition_comes_twice_or_is_empty_counts_as_absent) {
   const std::string_view whole = "GET 1.1 keep [/] [] [a]\nmore\n";
   EXPECT_EQ(read_whole(get("Range: bytes=0-1\r\nIf-Range: \"a\"\r\nIf-Range: \"a\"\r\n")), whole);
@@ -192,7 +192,7 @@ std::string line_of_length(std::size_t length) {
   return "GET /" + std::string(length - frame.size(), 'a') + " HTTP/1.1\r\n";
 }
 
-/// A field block of `length` bytes, with the blank line.
+/// Returns a field block of `length` bytes, with the blank line.
 std::string fields_of_length(std::size_t length) {
   const std::string_view frame = "Host: a\r\nX: \r\n\r\n";
   return "Host: a\r\nX: " + std::string(length - frame.size(), 'b') + "\r\n\r\n";

@@ -1,4 +1,4 @@
-// Good and hostile requests, and what must become of them.
+// Good and hostile requests, and the expected result of each.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@ using namespace std::string_view_literals;
 struct request_row {
   const char* name;
   std::string_view bytes;
-  int expected;  // 200: a request. 0: more bytes are needed. Else: refused with this status.
+  int expected;  // 200: a request. 0: more bytes are needed. Otherwise the status of the refusal.
 };
 
 inline constexpr request_row request_table[] = {

@@ -1,4 +1,4 @@
-// Every row of the table, whole and cut into pieces.
+// Each row of the table, whole and cut into pieces.
 #include "request_table.hpp"
 
 #include <gtest/gtest.h>

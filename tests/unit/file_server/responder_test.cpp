@@ -1,4 +1,4 @@
-// From requests to answers: what is sent, what follows, and what becomes of the connection.
+// From requests to answers: what is sent, and whether the connection stays open.
 #include "file_server/responder.hpp"
 
 #include <gtest/gtest.h>
@@ -132,7 +132,7 @@ TEST_F(file_responder, without_descriptors_it_is_503_and_the_connection_ends) {
   r.connection = persistence::keep;
   responder& tried = *responder_;
   const std::span<char> out = out_;
-  // The sanitizers need descriptors too: nothing but the call stands here.
+  // Sanitizers need descriptors too, so only this call runs under the limit.
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
   const answer a = tried.file(r, persistence::keep, now, out);
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);

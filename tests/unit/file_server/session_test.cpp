@@ -1,4 +1,4 @@
-// Answers as they arrive: what is sent from the buffer, by the kernel, and from the blocking pool.
+// Answers as clients receive them: sent from the buffer, by the kernel, and from the blocking pool.
 #include "file_server/session.hpp"
 
 #include <gtest/gtest.h>
@@ -55,14 +55,14 @@ class a_session : public ::testing::Test {
   }
 
   void stop() {
-    const client last(port_);  // it listens, so it has its signals
+    const client last(port_);  // the server listens, so it watches for signals
     ::raise(SIGTERM);
     EXPECT_EQ(served_.join(), 0);
     runtime_->shutdown(std::chrono::seconds(0));
     server_.reset();
   }
 
-  /// All that comes for `requests`, whose last one closes.
+  /// Returns all answers to `requests`; the last request closes the connection.
   [[nodiscard]] std::string talk(const std::string& requests) const {
     const client one(port_);
     EXPECT_TRUE(one.send(requests));
@@ -126,7 +126,7 @@ TEST_F(a_session, answers_pipelined_requests_of_every_kind_in_their_order) {
   EXPECT_TRUE(answers.ends_with("\r\n\r\nhello"));
 }
 
-// With so little room the server finds its socket full in the middle of heads, of small files and of large ones.
+// With such small buffers the socket is full in the middle of heads, of small files and of large files.
 TEST_F(a_session, whose_socket_is_always_full_sends_every_byte) {
   constexpr int rounds = 2;
   folder_.write("inline.bin", pattern(18'000));
@@ -202,7 +202,7 @@ TEST_F(a_session, the_last_answer_arrives_also_if_the_client_sends_more_than_any
   EXPECT_TRUE(body(answer) == pattern(300'000));
 }
 
-// It closes with bytes that it has not read, which resets the connection; the server finds that when it sends on.
+// The client closes with unread bytes, which resets the connection; the server's next send finds that.
 TEST_F(a_session, a_client_that_resets_the_connection_is_in_the_log_with_its_address) {
   folder_.write("huge", "");
   std::filesystem::resize_file(folder_.at("huge"), std::size_t{64} << 20U);
@@ -224,13 +224,13 @@ class an_impatient_session : public a_session {
   }
 };
 
-// What has come so far can be read; the rest is not kept for it.
+// The client can read what has arrived; the reset drops the rest.
 TEST_F(an_impatient_session, resets_a_client_that_takes_nothing) {
   folder_.write("huge", "");
   std::filesystem::resize_file(folder_.at("huge"), std::size_t{64} << 20U);
   std::optional<client> one;
   char first = 0;
-  do {  // whoever asks too late is closed as idle
+  do {  // a client that asks too late is closed as idle
     one.emplace(port_, 1);
   } while (!one->send(get("/huge")) || !one->receive_one(first));
   while (server_->snapshot().log_lines == 0) std::this_thread::yield();
@@ -240,7 +240,7 @@ TEST_F(an_impatient_session, resets_a_client_that_takes_nothing) {
   EXPECT_LT(rest.size(), std::size_t{1} << 20U);
 }
 
-// More than any socket buffers hold: the server is still sending when the file shrinks.
+// More than all socket buffers hold, so the server is still sending when the file shrinks.
 TEST_F(a_session, a_file_that_shrinks_while_it_is_sent_ends_the_connection) {
   constexpr std::size_t promised = std::size_t{64} << 20U;
   constexpr std::size_t left = std::size_t{1} << 20U;
@@ -257,7 +257,7 @@ TEST_F(a_session, a_file_that_shrinks_while_it_is_sent_ends_the_connection) {
   EXPECT_FALSE(answer.ends_with("hello"));
 }
 
-/// The kernel's own files say that they have 4096 bytes, and have a few.
+/// Files of the kernel report a size of 4096 bytes but hold only a few.
 class a_session_of_short_files : public a_session {
  protected:
   [[nodiscard]] std::string root() const override { return "/sys/kernel"; }

@@ -1,4 +1,4 @@
-// From targets to paths: decoding, and everything that must not get through.
+// From targets to paths: decoding, and all that must be refused.
 #include "file_server/target.hpp"
 
 #include <gtest/gtest.h>

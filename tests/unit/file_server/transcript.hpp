@@ -1,4 +1,4 @@
-// What the parser makes of a stream of bytes, as text; used by the tests and by the fuzzer.
+// The parser's results for a stream of bytes, as text; used by the tests and by the fuzzer.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace file_server::testing {
 
-/// The bytes in a block of exactly their size, so that the address sanitizer sees a read of one byte too
-/// many, and a view that outlives the call.
+/// Holds the bytes in a block of exactly their size: the address sanitizer detects a read past the end and a
+/// view that outlives the call.
 class exact_copy {
  public:
   explicit exact_copy(std::string_view text) : bytes_(new char[text.size()]), size_(text.size()) {
@@ -54,7 +54,7 @@ inline std::string line_of(const parsed& p) {
   return "refused " + std::to_string(code_of(p.code)) + rest;
 }
 
-/// Feeds one piece after the other, as a connection would. Ends with "more" or with a refusal.
+/// Feeds piece after piece, as a connection does. The text ends with "more" or with a refusal.
 class transcript {
  public:
   explicit transcript(const limits& l = {}) : parser_(l) {}
@@ -92,7 +92,7 @@ inline std::string read_whole(std::string_view bytes, const limits& l = {}) {
   return t.text();
 }
 
-/// `cuts` are the places where a piece ends, in rising order.
+/// `cuts` are the ends of the pieces, in increasing order.
 inline std::string read_cut(std::string_view bytes,
                             const std::vector<std::size_t>& cuts,
                             const limits& l = {}) {

@@ -79,7 +79,7 @@ TEST_P(async_scope_in_order, the_first_failure_stops_the_others_and_is_thrown_by
     } catch (const failure& f) {
       caught = f.number;
     }
-    // It was seen: a second close has nothing to say.
+    // The failure was reported: a second close has nothing to report.
     co_await scope.close();
     co_return caught;
   });

@@ -1,4 +1,4 @@
-// What a task does with the end of another one, after others have acted on a deadline that holds for it: by a clock that is moved by hand.
+// A task sees another's end after a third has acted on a deadline of the first. The test moves the clock.
 #include "support/manual_scheduler.hpp"
 #include "task/header.hpp"
 
@@ -84,7 +84,7 @@ TEST(cause, a_shield_of_the_parent_holds_a_deadline_off_from_a_scopes_child) {
   EXPECT_EQ(got, 1);
 }
 
-/// Has a limit of its own, a little later than the deadline that a shield holds off.
+/// Has its own limit, a little later than the deadline that a shield holds off.
 task<int> reports_its_own_limit(manual_scheduler& s) {
   const auto end = co_await with_deadline(s.time + 12ms, sleep_for(1h));
   co_return end.has_value() ? 1 : 2;
@@ -165,7 +165,7 @@ TEST(cause, a_task_that_never_suspended_hears_of_a_shutdown_at_an_event_that_is_
   EXPECT_EQ(seen, 0);
 }
 
-// The shutdown refuses new tasks a moment before it cancels those that are there.
+// A shutdown refuses new tasks shortly before it cancels the existing ones.
 TEST(cause, a_task_in_the_registry_does_not_see_a_refusal_before_its_own_cancellation) {
   manual_scheduler s;
   int seen = 0;
@@ -195,9 +195,9 @@ TEST(cause, a_task_in_the_registry_does_not_see_a_refusal_before_its_own_cancell
   EXPECT_EQ(seen, 0);
 }
 
-// --- the same for the children of a when_all_settled, by each way in which one may be refused
+// --- the same for the children of a when_all_settled, for each way of a refusal
 
-/// A task in the registry that awaits a group, and counts the children that it has seen cancelled.
+/// A registered task that awaits a group, and counts the children that it has seen cancelled.
 struct refused_group {
   manual_scheduler s;
   int seen = 0;
@@ -207,7 +207,7 @@ struct refused_group {
 
   explicit refused_group(bool in_place) { s.forks_in_place = in_place; }
 
-  /// As a shutdown does: it announces itself before it refuses.
+  /// Acts as a shutdown does: it announces the cancellation before it refuses tasks.
   void close() {
     core::announce_cancel(*parent);
     s.closed = true;
@@ -237,7 +237,7 @@ struct refused_group {
     const auto [x, y] = co_await when_all_settled(std::move(first), std::move(second));
     if (x.is_cancelled() || y.is_cancelled()) ++seen;
   }
-  /// What awaits the handle must begin although it is refused, since it has to ask the other task to stop.
+  /// The child that awaits the handle must start although it is refused: it must cancel the other task.
   task<> awaits_a_handle() {
     co_await sleep_for(1ms);
     parent = core::current_task();
@@ -283,7 +283,7 @@ TEST(cause, a_handle_in_a_group_that_is_refused_is_not_seen_before_the_shutdown)
   x.expect_unseen();
 }
 
-// --- the scope of a task has failed, and the deadline that the task has inherited has passed by the clock alone: no timer has fired
+// --- the task's scope has failed, and its inherited deadline has passed on the clock; no timer has fired
 
 struct too_late {};
 
@@ -300,7 +300,7 @@ task<int> has_a_scope_that_fails(manual_scheduler& s, base::nanoseconds when, in
   ++seen;
   co_return 1;
 }
-/// "late": the timeout has reported its deadline. "thrown": the exception of the child has come out of the timeout.
+/// Returns "late" if the timeout has ended the work, and "thrown" if the child's exception has left it.
 task<std::string> times_out_around_it(manual_scheduler& s, base::nanoseconds when, int& seen) {
   const auto awaits_it = [&]() -> task<int> {
     auto work = spawn(has_a_scope_that_fails(s, when, seen));

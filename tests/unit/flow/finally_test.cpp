@@ -20,7 +20,7 @@ class finally_in_order : public in_every_order {
  protected:
   std::string log;
 
-  /// A clean-up that waits, and notes what it was given.
+  /// Returns a clean-up that waits, and logs its argument.
   auto noting() {
     return [this](const outcome<int>& end) -> task<void> {
       log += in_words(end) + ";";
@@ -225,7 +225,7 @@ TEST_P(finally_in_order, the_deadline_inside_is_its_limit) {
   EXPECT_EQ(end_of(h), "value 2");
 }
 
-// --- its own failures
+// --- failures of the clean-up itself
 
 struct slow_cleanup {
   std::string* log;
@@ -433,7 +433,7 @@ TEST_P(finally_in_order, in_a_scope_whose_child_fails) {
   });
   s.run_with_time();
   EXPECT_EQ(end_of(h), "failure 1");
-  // The clean-up does not wait for the sibling; the locals of the body, which both may use, wait for both.
+  // The clean-up does not wait for the sibling. The body's locals, which both may use, outlive both.
   EXPECT_TRUE(log == "ccancelled sibling failed;clean;b" || log == "cancelled sibling failed;cclean;b")
       << log;
 }
@@ -454,7 +454,7 @@ TEST_P(finally_in_order, leaves_the_shields_as_they_were) {
   EXPECT_EQ(end_of(h), "value 1");
 }
 
-/// Counts how often the task looks at it: a deadline that never passes.
+/// A deadline that never passes. It counts how often the task checks it.
 class counted_region final : public core::region {
  public:
   counted_region(core::promise_base& frame, std::size_t& looks) noexcept
@@ -479,7 +479,7 @@ struct nest {
   unsigned cleaned = 0;
   std::size_t looks = 0;
 
-  /// A clean-up around a clean-up around ... a wait without an end. With `counted`: and a region at each depth.
+  /// Nested clean-ups around a wait without an end. `counted` adds a region at each depth.
   task<void> around(unsigned more, bool counted) {
     if (more == 0) {
       co_await forever();
@@ -498,7 +498,7 @@ struct nest {
   }
 };
 
-/// Each clean-up looks at what is inside of it, and not at the thousand regions around it.
+/// Each clean-up checks only the regions inside of it, not the thousand around it.
 TEST_P(finally_in_order, a_nested_clean_up_does_not_look_at_the_regions_around_it) {
   nest all{.depth = 1000};
   auto h = s.spawn([&]() -> task<int> {
@@ -514,7 +514,7 @@ TEST_P(finally_in_order, a_nested_clean_up_does_not_look_at_the_regions_around_i
   EXPECT_LE(all.looks, std::size_t{20} * all.depth);
 }
 
-/// The same under a deadline, which is the target of the unwinding: each stop keeps it, and the outermost one gives it back.
+/// The same in a deadline, which is the unwinding's target: each stop keeps it; the outermost restores it.
 TEST_P(finally_in_order, a_deadline_around_nested_clean_ups_ends_behind_the_last_one) {
   nest all{.depth = 1000};
   auto h = s.spawn([&]() -> task<int> {
@@ -533,7 +533,7 @@ struct late_nest {
   unsigned begun = 0;
   std::size_t looks = 0;
 
-  /// Such a clean-up around a clean-up around ... `innermost`, and a region at each depth.
+  /// Nested clean-ups of this kind around `innermost`, with a region at each depth.
   task<int> around(unsigned more, task<int> (*innermost)()) {
     if (more == 0) co_return co_await innermost();
     core::promise_base& here = co_await core::this_frame();
@@ -547,7 +547,7 @@ struct late_nest {
   }
 };
 
-/// Asks what holds around a clean-up once its limit has passed, and does not look at the thousand regions around it for that.
+/// When its limit passes, a clean-up finds what holds around it without checking the thousand regions.
 TEST_P(finally_in_order, a_limit_that_passes_does_not_look_at_the_regions_around_it) {
   late_nest all{.depth = 1000};
   auto h = s.spawn([&] { return all.around(all.depth, waits); });
@@ -561,7 +561,7 @@ TEST_P(finally_in_order, a_limit_that_passes_does_not_look_at_the_regions_around
   EXPECT_LE(all.looks, std::size_t{20} * all.depth);
 }
 
-/// The clean-ups run after an exception. The cancellation comes when half of them are over and the next one waits.
+/// The clean-ups run after an exception. The cancellation arrives when half of them have ended and one waits.
 TEST_P(finally_in_order, a_task_that_is_cancelled_during_a_late_clean_up_does_not_look_at_them_either) {
   late_nest all{.depth = 1000};
   auto h = s.spawn([&] { return all.around(all.depth, [] { return throws(1); }); });
@@ -582,7 +582,7 @@ TEST_P(finally_in_order, a_task_that_is_cancelled_during_a_late_clean_up_does_no
   EXPECT_LE(all.looks, std::size_t{20} * all.depth);
 }
 
-/// A walk along all regions for each clean-up would take minutes here.
+/// If each clean-up walked along all regions, this would take minutes.
 TEST(finally_nested, clean_ups_nested_a_hundred_thousand_deep_are_unwound) {
   manual_scheduler s;
   nest all{.depth = 100'000};

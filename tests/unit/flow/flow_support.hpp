@@ -1,4 +1,4 @@
-// What the tests of this room share: every order of running, things that wait, and witnesses of ends.
+// Shared by these tests: all orders of running, things to wait for, and objects that log their end.
 #pragma once
 
 #include "support/manual_scheduler.hpp"
@@ -19,8 +19,8 @@ namespace rota::test {
 
 using namespace std::chrono_literals;
 
-/// Both orders of running, children that do or do not run inside whoever awaits them, and forks that are tasks from the start or
-/// run in their parent's place.
+/// Both orders of running; children that may or may not run inside of the awaiting task; forks that are
+/// tasks from the start or run in their parent's place.
 class in_every_order : public ::testing::TestWithParam<std::tuple<bool, bool, bool>> {
  protected:
   in_every_order() {
@@ -52,7 +52,7 @@ class forever final : public leaf {
   static void await_resume() noexcept {}
 };
 
-/// Something to wait for. The wait of a cancelled task ends when `let_go` is called, unless `easy`.
+/// An awaitable event. Unless `easy`, the wait of a cancelled task ends only when `let_go` is called.
 class held_event {
  public:
   void set() noexcept {
@@ -95,7 +95,7 @@ class held_event {
   waker waker_;
 };
 
-/// Writes down its name when it goes.
+/// Appends its name to the log when it is destroyed.
 class witness {
  public:
   witness(std::string& log, char name) noexcept : log_(&log), name_(name) {}
@@ -108,7 +108,7 @@ class witness {
   char name_;
 };
 
-/// How many there are; copies and moved-from objects count.
+/// Counts the living objects, including copies and moved-from objects.
 class tally {
  public:
   explicit tally(int& alive) noexcept : alive_(&alive) { ++*alive_; }
@@ -120,7 +120,7 @@ class tally {
   int* alive_;
 };
 
-/// Refers to something, and looks at it when it goes: ASan sees what came too early.
+/// Uses the string in its destructor: AddressSanitizer reports a string that was destroyed too early.
 class user_of {
  public:
   explicit user_of(std::string& used) noexcept : used_(&used) {}
@@ -137,7 +137,7 @@ struct failure : std::runtime_error {
   int number;
 };
 
-// Children of all kinds. Each suspends once before it does what it is for.
+// Children of all kinds. Each suspends once before it acts.
 inline task<int> gives(int value) {
   co_await yield();
   co_return value;
@@ -156,7 +156,7 @@ inline task<void> holds(std::string& used) {
 }
 inline task<void> waits_for(held_event& e) { co_await e.wait(); }
 
-/// "value 1", "failure 2", "cancelled user": an outcome as a word.
+/// Returns an outcome in words: "value 1", "failure 2", "cancelled user".
 template <class T>
 [[nodiscard]] std::string in_words(const outcome<T>& end) {
   if (end.is_cancelled()) return std::string("cancelled ") + to_string(end.reason());
@@ -175,7 +175,7 @@ template <class T>
     return "something";
   }
 }
-/// Of a task that must have ended.
+/// Returns the outcome of a task, which must have ended.
 template <class T>
 std::string end_of(join_handle<T>& handle) {
   if (!handle.is_done()) return "not ended";

@@ -1,4 +1,4 @@
-// Children that run in their parent's place, on a real runtime: what a program can see of it, and what it cannot.
+// Children that run in their parent's place, on a real runtime: which effects a program can observe.
 #include <rota/inplace_vector.hpp>
 #include <rota/runtime.hpp>
 #include <rota/scope.hpp>
@@ -29,7 +29,7 @@ namespace {
 using namespace rota;
 using namespace std::chrono_literals;
 
-/// One worker and two: nobody steals, and somebody may.
+/// With one worker no task is stolen; with two workers tasks may be.
 class fork_on : public ::testing::TestWithParam<unsigned> {
  protected:
   runtime r{runtime_options{.workers = GetParam()}};
@@ -59,7 +59,7 @@ task<int> deep(int levels) {
 
 TEST_P(fork_on, a_hundred_thousand_levels) { EXPECT_EQ(r.spawn(deep(100'000)).join(), 100'000); }
 
-/// How much of their threads' stacks those who called here have taken, at most.
+/// Measures the most stack that callers of look() have used on their threads.
 class stack_use {
  public:
   [[gnu::noinline]] void look() {
@@ -80,7 +80,7 @@ class stack_use {
   std::atomic<std::uintptr_t> most_ = 0;
 };
 
-/// `fails`: one leaf in three.
+/// If `fails`, one leaf in three throws.
 task<unsigned> wide(unsigned levels, bool fails, stack_use& stack) {
   stack.look();
   if (levels == 0) {
@@ -167,7 +167,7 @@ TEST_P(fork_on, results_that_own_memory) {
   EXPECT_EQ(r.spawn(work).join(), 157U);
 }
 
-/// A parameter that does `F` when the frame of its child goes.
+/// A parameter that calls `F` when the frame of its child is destroyed.
 template <class F>
 struct at_end {
   explicit at_end(F f) : does(std::move(f)) {}
@@ -180,7 +180,7 @@ struct at_end {
   bool live = true;
 };
 
-// What a destructor of a parameter does, the child does that ends: also if that asks for its task, blocks or waits.
+// A parameter's destructor runs as the ending child, also if it asks for its task, blocks or waits.
 TEST_P(fork_on, parameters_are_destroyed_by_the_child) {
   for (int what = 0; what < 4; ++what) {
     std::atomic<int> ends{0};
@@ -213,7 +213,7 @@ TEST_P(fork_on, parameters_are_destroyed_by_the_child) {
   }
 }
 
-// --- what only a task has ------------------------------------------------------------------------------------------
+// --- what only a task has ----------------------------------------------------------------------------------
 
 TEST_P(fork_on, every_child_has_an_id_of_its_own) {
   auto work = []() -> task<void> {
@@ -333,13 +333,13 @@ TEST(fork, a_thief_comes_to_a_child_that_blocks_without_saying_so) {
   for (int i = 0; i < 20; ++i) EXPECT_EQ(r.spawn(work).join(), 2);
 }
 
-// --- ends ----------------------------------------------------------------------------------------------------------
+// --- ends --------------------------------------------------------------------------------------------------
 
 struct found : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A search in a tree without an end, but for the leaf that is asked for. Counts the frames that live.
+/// A search in a tree that is infinite except for the wanted leaf. Counts the living frames.
 struct search {
   std::atomic<long> alive{0};
   std::atomic<long> begun{0};
@@ -364,10 +364,10 @@ struct search {
   }
 };
 
-// 2^40 leaves, and the answer lies near the root: only because the others stop at their next fork does it end.
+// 2^40 leaves, the answer near the root: the search ends only since the others stop at their next fork.
 TEST(fork, a_search_that_finds_its_answer_stops_the_others) {
   runtime r(runtime_options{.workers = 2});
-  // The first leaf of the left half, and that of the right half, which a thief has: the other one never ends by itself.
+  // The first leaf of the left half, then of the right half, which a thief runs: the other half never ends.
   for (const std::uint64_t goal : {std::uint64_t{2} << 11U, std::uint64_t{3} << 11U}) {
     search s;
     s.goal = goal;
@@ -428,7 +428,7 @@ TEST_P(fork_on, a_long_search_lets_others_have_their_turn) {
   EXPECT_THROW(handle.join(), cancelled_error);
 }
 
-// The stop callback of a sibling runs on the thread of the child that fails, in the middle of its end.
+// The stop callback of a sibling runs on the failing child's thread, in the middle of that child's end.
 TEST_P(fork_on, a_failure_whose_consequence_asks_for_the_task) {
   for (int i = 0; i < 100; ++i) {
     std::atomic<int> called{0};
@@ -454,7 +454,7 @@ TEST_P(fork_on, a_failure_whose_consequence_asks_for_the_task) {
   }
 }
 
-// The same in place, with a sibling that nobody has started: it is a task then, and nobody else's to discard.
+// The same in place, with a sibling that has not started: it is a task then, which nothing else may discard.
 TEST(fork, a_failure_in_place_whose_consequence_asks_for_the_task) {
   runtime r(runtime_options{.workers = 2});
   for (int i = 0; i < 200; ++i) {
@@ -474,7 +474,7 @@ TEST(fork, a_failure_in_place_whose_consequence_asks_for_the_task) {
           called.fetch_add(1);
         });
         ready.store(true);
-        while (called.load() == 0) std::this_thread::yield();  // or this thread would start the other one
+        while (called.load() == 0) std::this_thread::yield();  // else this thread would start the sibling
         co_await sleep_for(1h);
       };
       auto life = std::make_unique<search::life>(s);

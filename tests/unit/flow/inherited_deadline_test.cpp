@@ -27,7 +27,7 @@ task<int> work_on(event& e, journal& log) {
   co_return 7;
 }
 
-/// What a spawn does.
+/// Spawns as spawn() does.
 template <class T>
 join_handle<T> spawn_here(manual_scheduler& s, task<T> work) {
   return s.spawn(core::inherit_deadline(std::move(work)));

@@ -88,7 +88,7 @@ TEST(inplace_vector, destroys_each_element_once) {
 }
 
 TEST(inplace_vector, moves_what_cannot_be_copied) {
-  inplace_vector<std::unique_ptr<int>, 40> small;  // larger than what is moved as bytes
+  inplace_vector<std::unique_ptr<int>, 40> small;  // too large to be moved as bytes
   for (int i = 0; i < 40; ++i) small.push_back(std::make_unique<int>(i));
   const auto taken = std::move(small);
   ASSERT_EQ(taken.size(), 40U);

@@ -1,4 +1,4 @@
-// Tasks that join one another in a circle, and what a cancellation does to them.
+// Tasks that join one another in a circle, and how a cancellation ends them.
 #include "flow_support.hpp"
 
 #include <rota/scope.hpp>
@@ -31,7 +31,7 @@ class join_circle : public in_every_order {
     }
     s.run_until_idle();
   }
-  /// One by one, so that nobody runs inside of anybody.
+  /// Starts one task after the other, so that none runs inside of another.
   void close_the_circle() {
     for (std::size_t i = 0; i < handles.size(); ++i) {
       start.at(i).set();
@@ -92,7 +92,7 @@ TEST_P(join_circle, all_cancelled_at_once) {
   EXPECT_EQ(s.live, 0);
 }
 
-/// A child that joins the task whose scope it is in: nothing can end by itself.
+/// A child joins the task that owns its scope: neither can end by itself.
 TEST_P(join_circle, a_child_that_joins_its_parent) {
   join_handle<void> parent;
   held_event start_child;

@@ -25,7 +25,7 @@ task<int> later(int milliseconds) {
   co_return milliseconds;
 }
 
-/// All outcomes that are to be had, in words.
+/// Returns all outcomes, in words.
 template <class T>
 task<std::string> drain(join_set<T>& set) {
   std::string all;
@@ -176,7 +176,7 @@ TEST_P(join_set_in_order, a_closed_set_may_be_used_again) {
                           co_return all;
                         }),
             "value 1;");
-  // The exception that nobody took.
+  // The exception that was not taken.
   EXPECT_EQ(s.suppressed, 1);
   EXPECT_EQ(s.unhandled_count, 0);
 }
@@ -204,7 +204,7 @@ TEST_P(join_set_in_order, a_set_that_goes_cancels_its_tasks_and_lets_them_go) {
   s.run_with_time();
   EXPECT_EQ(end_of(h), "value");
   EXPECT_EQ(log, std::string(20, 't'));
-  EXPECT_EQ(s.live, 1);  // the slow one
+  EXPECT_EQ(s.live, 1);  // the slow task
   slow.let_go();
   s.run_until_idle();
   EXPECT_EQ(log, std::string(20, 't') + "s");
@@ -358,7 +358,7 @@ TEST_P(join_set_in_order, without_a_task_around_nothing_starts) {
 TEST_P(join_set_in_order, a_scheduler_that_takes_no_more_gives_cancelled_outcomes) {
   EXPECT_EQ(run_in_task(s,
                         [&]() -> task<std::string> {
-                          // The shutdown does not reach a shielded task, so that one sees the outcomes.
+                          // The shutdown does not reach a shielded task, so this task sees the outcomes.
                           const auto guard = shield(std::chrono::hours(1));
                           join_set<int> set;
                           s.closed = true;

@@ -115,7 +115,7 @@ TEST_P(sort_on, what_can_only_be_moved) {
   EXPECT_TRUE(std::is_sorted(values.begin(), values.end(), less));
 }
 
-/// Bits that may be copied, and an object that may not.
+/// Has trivially copyable bits, but is not copyable.
 struct token {
   explicit token(int n) noexcept : value(n) {}
   token(const token&) = delete;
@@ -150,12 +150,12 @@ TEST_P(sort_on, a_comparison_that_throws) {
     return a < b;
   };
   EXPECT_THROW(r.spawn(parallel_sort(values.begin(), values.end(), less)).join(), std::runtime_error);
-  // It came in a cut of the whole, between whose steps the elements are all there.
+  // The exception came while the whole was partitioned; between its steps no element is missing.
   std::sort(values.begin(), values.end());
   EXPECT_EQ(values, expected);
 }
 
-// The deadline passes while nobody has looked yet: the first look finds it, on whatever thread.
+// The deadline passes before the first check, which finds it, on any thread.
 TEST_P(sort_on, a_deadline_that_has_passed_ends_it) {
   for (const bool on_a_worker : {true, false}) {
     std::vector<int> values = random_numbers(100'000, 1 << 30);
@@ -194,7 +194,7 @@ TEST_P(sort_on, a_cancelled_sort_leaves_all_elements) {
   EXPECT_EQ(values, expected);
 }
 
-/// Makes every pivot a bad one (M. D. McIlroy: A Killer Adversary for Quicksort, 1999): values are decided when they are compared.
+/// Makes each pivot bad, by values that comparisons fix (M. D. McIlroy: A Killer Adversary for Quicksort).
 class adversary {
  public:
   explicit adversary(std::size_t size) : values_(size, undecided_) {}

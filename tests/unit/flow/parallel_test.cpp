@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(each,
                                   std::to_string(each.param.grain);
                          });
 
-// --- for ----------------------------------------------------------------------------------------------------------
+// --- for ---------------------------------------------------------------------------------------------------
 
 TEST_P(loops_on, each_index_comes_once) {
   for (const int items : {0, 1, 2, 3, 100, 4096, 10'007}) {
@@ -106,7 +106,7 @@ TEST_P(loops_on, two_types_of_bounds) {
   EXPECT_THROW(static_cast<void>(parallel_for(std::size_t{1}, -1, count, options)), std::invalid_argument);
 }
 
-/// Counts how many of it there are.
+/// Counts the living objects.
 struct counted {
   explicit counted(std::atomic<int>& of) : live(&of) { live->fetch_add(1); }
   counted(counted&& other) noexcept : live(other.live) { live->fetch_add(1); }
@@ -186,7 +186,7 @@ TEST_P(loops_on, a_shutdown_stops_it) {
   EXPECT_THROW(loop.join(), cancelled_error);
 }
 
-// It ends only if the other task gets a turn.
+// The loop ends only if the other task gets a turn.
 TEST_P(loops_on, others_get_their_turn) {
   std::atomic<bool> told{false};
   std::atomic<bool> began{false};
@@ -217,7 +217,7 @@ TEST_P(loops_on, loops_inside_of_loops) {
   EXPECT_EQ(calls.load(), 2000);
 }
 
-/// Ends when so many wait in it.
+/// Ends once the given number of tasks wait in it.
 class meeting {
  public:
   explicit meeting(int missing) : missing_(missing) {}
@@ -258,7 +258,7 @@ TEST(parallel_for, a_task_of_the_body_that_fails_cancels_those_that_wait) {
   EXPECT_THROW(loop.join(), std::runtime_error);
 }
 
-// The watchdog calls a worker after 5 ms: that must not keep a loop from being split.
+// The watchdog calls a worker after 5 ms; the loop must be split all the same.
 TEST(parallel_for, items_that_take_long_are_shared) {
   runtime r{runtime_options{.workers = 2}};
   std::mutex guard;
@@ -272,7 +272,7 @@ TEST(parallel_for, items_that_take_long_are_shared) {
   EXPECT_EQ(threads.size(), 2U);
 }
 
-// Parts that wait for a turn are not joined by ever more of them: else those that come later wait for ever.
+// While parts wait for a turn, no new parts are started. Otherwise they would starve later tasks.
 TEST(parallel_for, a_long_loop_does_not_starve_those_that_come_later) {
   runtime r{runtime_options{.workers = 1}};
   std::atomic<std::int64_t> calls{0};
@@ -317,7 +317,7 @@ TEST(parallel_for, parts_that_nobody_takes_are_no_tasks) {
   EXPECT_LT(r.stats().total_spawned - before, 100U) << "of about ten parts";
 }
 
-// --- reduce -------------------------------------------------------------------------------------------------------
+// --- reduce ------------------------------------------------------------------------------------------------
 
 TEST_P(loops_on, a_sum) {
   std::vector<std::uint64_t> values(20'000);
@@ -383,14 +383,14 @@ TEST_P(loops_on, a_reduction_that_is_cancelled) {
   EXPECT_THROW(sum.join(), cancelled_error);
 }
 
-// A loop's last look must not use up what was meant for whoever comes after it.
+// The last check of a loop must not consume a signal that is meant for later code.
 TEST(loops, a_failure_is_heard_between_loops_of_one_chunk) {
   constexpr int children = 900;
   runtime r(runtime_options{.workers = 2});
   std::atomic<bool> failing{false};
   std::atomic<int> begun{0};
   const auto first = [&]() -> task<void> {
-    while (!failing.load()) std::this_thread::yield();  // a thief has the last one
+    while (!failing.load()) std::this_thread::yield();  // a thief runs the last child
     co_return;
   };
   const auto loop = [&]() -> task<void> {

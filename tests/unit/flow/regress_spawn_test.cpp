@@ -1,4 +1,4 @@
-// What a spawned task keeps of its arguments and inherits of its place, and tasks that are there no more.
+// What a spawned task keeps of its arguments and inherits from its context; empty tasks.
 #include "flow_support.hpp"
 
 #include <rota/async_scope.hpp>
@@ -28,7 +28,7 @@ task<int> counts_x(std::string_view text) {
   co_return static_cast<int>(std::ranges::count(text, 'x'));
 }
 
-/// Refers to what it was made from.
+/// Refers to the object that it was made from.
 struct view_of_counted {
   view_of_counted(const tally& seen) noexcept : at(&seen) {}
   const tally* at;
@@ -95,7 +95,7 @@ TEST(spawn_regressions, a_deadline_that_has_passed_holds_for_a_blocking_call) {
 
 constexpr const char* sentence = "an empty task: moved from, awaited or spawned before";
 
-/// A task that was moved from.
+/// Returns a moved-from task.
 task<int> nothing() {
   auto work = gives(1);
   [[maybe_unused]] const auto gone = std::move(work);

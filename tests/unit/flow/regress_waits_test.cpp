@@ -1,4 +1,4 @@
-// Objects that are awaited, or put to use, for a second time: nothing of the first time is left.
+// Objects that are awaited or used a second time keep no state of the first time.
 #include "flow_support.hpp"
 
 #include <rota/async_scope.hpp>
@@ -61,7 +61,7 @@ TEST(wait_regressions, a_timeout_that_was_late_keeps_what_it_gets_at_once_later)
   EXPECT_TRUE(m.try_lock().has_value());
 }
 
-// The outer one is left first. The inner one is not in force the second time, since the outer one ends it anyway.
+// The outer timeout is left first. The second time the inner one has no effect, as the outer one is earlier.
 TEST(wait_regressions, one_timeout_in_another_and_both_again) {
   manual_scheduler s;
   const auto until = s.time + 15ms;
@@ -193,7 +193,7 @@ TEST(wait_regressions, a_second_next_takes_nothing_from_the_first) {
   s.run_until_idle();
   s.lifo = true;
   done.set();
-  s.run_one();  // the child ends and wakes the first
+  s.run_one();  // the child ends and wakes the first task
   auto second = s.spawn(next_of);
   s.run_until_idle();
   EXPECT_EQ(second.is_done() ? second.join() : "not ended", "already joined");

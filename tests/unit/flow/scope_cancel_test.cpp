@@ -1,4 +1,4 @@
-// Scopes whose task is cancelled, runs out of time, or is one of very many.
+// Scopes: their task is cancelled, its time is over, or it has very many children.
 #include "flow_support.hpp"
 
 #include <rota/cancel.hpp>
@@ -19,7 +19,7 @@ using namespace rota::test;
 
 class cancelled_scope : public in_every_order {
  protected:
-  /// Runs until nothing moves, without moving the clock, and cancels.
+  /// Runs until all tasks wait, without moving the clock; then cancels.
   template <class T>
   void settle_and_cancel(join_handle<T>& h, cancel_reason reason = cancel_reason::user) {
     s.run_until_idle();
@@ -79,7 +79,7 @@ TEST_P(cancelled_scope, destroys_what_the_children_may_use_after_they_have_ended
     });
   });
   settle_and_cancel(h);
-  // One child takes its time. It may still use the locals of the body.
+  // One child has not ended. It may still use the locals of the body.
   EXPECT_FALSE(h.is_done());
   EXPECT_TRUE(slow.is_being_cancelled());
   EXPECT_EQ(log, "");
@@ -358,7 +358,7 @@ TEST_P(cancelled_scope, a_failure_and_a_cancellation_at_once) {
     });
   });
   s.run_until_idle();
-  // The scope has failed, and waits for a child. Now its task is cancelled, too.
+  // The scope has failed and waits for a child. Now its task is cancelled as well.
   EXPECT_FALSE(h.is_done());
   h.cancel();
   s.run_until_idle();
@@ -366,7 +366,7 @@ TEST_P(cancelled_scope, a_failure_and_a_cancellation_at_once) {
   slow.let_go();
   s.run_until_idle();
   EXPECT_EQ(log, "b");
-  // The failure had begun to unwind, and nothing waits after it.
+  // The failure had started to unwind, and there is no wait after it.
   EXPECT_EQ(end_of(h), "failure 1");
 }
 
@@ -465,7 +465,7 @@ TEST_P(cancelled_scope, a_scheduler_that_takes_no_more_cancels_what_is_spawned) 
       EXPECT_TRUE(refused.is_done());
       EXPECT_EQ(alive, 0);
       static_cast<void>(co_await refused.result());
-      // The shutdown holds for this task, too.
+      // The shutdown cancels this task, too.
       co_return 5;
     });
   });

@@ -1,4 +1,4 @@
-// Every kind of child with every fate of its handle and of its parent, in every order. Each case says how it must end.
+// Each kind of child, each fate of its handle and of its parent, in each order, with the expected end.
 #include "flow_support.hpp"
 
 #include <rota/scope.hpp>
@@ -36,7 +36,7 @@ std::string describe(const situation& c) {
          parents[static_cast<int>(c.parent)];
 }
 
-/// What the scope ends with if nothing comes from outside; empty: it would never end.
+/// Returns how the scope ends without outside events; empty if it would never end.
 std::string undisturbed(const situation& c) {
   const bool fails = c.child == child_kind::throws || c.child == child_kind::cancelled;
   if (fails && c.handle != handle_fate::taken) {
@@ -86,7 +86,7 @@ task<int> parent_of(situation c, ledger& book) {
 
 class matrix : public in_every_order {
  protected:
-  /// `steps`: so many entries run before the cancellation; less than 0: there is none.
+  /// Runs `steps` entries and then cancels; with a negative number it does not cancel.
   std::string run(const situation& c, int steps, ledger& book) {
     auto h = s.spawn(parent_of, c, std::ref(book));
     if (c.parent == parent_fate::cancelled_before) h.cancel();
@@ -107,7 +107,7 @@ class matrix : public in_every_order {
     EXPECT_EQ(s.enrolled, 0);
     EXPECT_EQ(s.unhandled_count, 0);
     EXPECT_EQ(s.suppressed, 0);
-    // What ran has gone, once, and what the child may use after it.
+    // Each frame was destroyed once, and the child before the objects that it may use.
     const auto child = book.log.find('c');
     const auto parent = book.log.find('p');
     EXPECT_EQ(book.log.rfind('p'), parent);
@@ -129,7 +129,7 @@ void for_every_child(parent_fate parent, Visit visit) {
                               handle_fate::taken}) {
       for (const auto body : {body_kind::returns, body_kind::waits}) {
         const situation c{child, handle, body, parent};
-        // The handle of a body that waits never goes with it.
+        // goes_with_the_body does not apply to a body that waits.
         if (handle == handle_fate::goes_with_the_body && body == body_kind::waits) continue;
         SCOPED_TRACE(describe(c));
         visit(c);
@@ -163,7 +163,7 @@ TEST_P(matrix, cancelled_at_every_step) {
     for (int steps = 1; steps < 12; ++steps) {
       ledger book;
       const std::string end = run(c, steps, book);
-      // Whatever it was about to end with wins if it no longer waits for anything.
+      // If it no longer waits for anything, its own end wins over the cancellation.
       EXPECT_TRUE(end == "cancelled user" || end == else_it_ends) << end << " after " << steps;
       EXPECT_EQ(book.frames, 0);
       EXPECT_EQ(s.live, 0);
@@ -183,7 +183,7 @@ TEST_P(matrix, runs_out_of_time) {
     EXPECT_EQ(book.frames, 0);
     EXPECT_EQ(s.live, 0);
     EXPECT_EQ(s.unhandled_count, 0);
-    // An exception that a handle still held was seen by nobody, and is counted.
+    // An exception in a handle that was not taken is counted as suppressed.
     const bool held = c.child == child_kind::throws && !failed_at_once && c.handle != handle_fate::taken;
     EXPECT_EQ(s.suppressed, held ? 1 : 0);
     s.suppressed = 0;

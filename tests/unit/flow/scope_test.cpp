@@ -18,7 +18,7 @@ using namespace rota::test;
 using scope_in_order = in_every_order;
 ROTA_IN_EVERY_ORDER(scope_in_order);
 
-/// Runs `body` in a scope of a task of its own, and returns how that ended. Nothing may be left.
+/// Runs `body` in a scope of its own task, and returns how that ended. No task may be left.
 template <class Body>
 std::string run_scope(manual_scheduler& s, Body body) {
   auto around = [&]() -> task<int> { co_return co_await with_scope(body); };
@@ -123,7 +123,7 @@ TEST_P(scope_in_order, a_child_that_throws_is_rethrown_and_ends_the_others_and_t
                         co_return 1;
                       }),
             "failure 5");
-  // The sibling may use what the body has: it goes first.
+  // The sibling may use the body's locals, so it is destroyed first.
   EXPECT_EQ(log, "sb");
   EXPECT_EQ(s.unhandled_count, 0);
   EXPECT_EQ(s.suppressed, 0);
@@ -264,7 +264,7 @@ TEST_P(scope_in_order, a_handle_that_leaves_the_scope_takes_its_exception_along)
                       }),
             "value 2");
   kept.reset();
-  // Nobody will ever see it, and there is no scope any more that could.
+  // The exception can no longer be taken, and its scope has ended.
   EXPECT_EQ(s.unhandled_count, 1);
 }
 
@@ -393,7 +393,7 @@ TEST_P(scope_in_order, a_shield_in_the_body_holds_a_failure_off) {
 }
 
 TEST_P(scope_in_order, a_body_that_does_not_wait_any_more_wins_over_nothing) {
-  // The child fails while the body is about to return: the failure is what is thrown, not the value.
+  // The child fails while the body is about to return: the failure is thrown, and the value is dropped.
   EXPECT_EQ(run_scope(s,
                       [](scope& c) -> task<int> {
                         c.spawn(throws, 1);

@@ -1,4 +1,4 @@
-// Shields that move, and shields beside deadlines.
+// Moved shields, and shields with deadlines.
 #include <gtest/gtest.h>
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Shields: what they hold off, for how long, and what is due when they have gone.
+// Shields: what they hold off, for how long, and what is delivered when they end.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -35,7 +35,7 @@ TEST(shield, holds_a_cancellation_off_until_it_has_gone) {
   EXPECT_EQ(log.text(), "");
   first.fire();
   s.run_until_idle();
-  // The cancellation came under the shield, and the wake that told of it is used up: `never` never fires.
+  // The cancellation came under the shield, and its wake is used up. `never` never fires.
   EXPECT_EQ(s.cancelled, 1);
   EXPECT_EQ(log.text(), "kept [mine]");
   EXPECT_EQ(never.resumes, 0);
@@ -212,7 +212,7 @@ TEST(shield, outside_of_a_task_is_refused) {
   }
 }
 
-/// Two shields, the outer one raised first; when is a cancellation at time 0 delivered, in milliseconds?
+/// Returns when a cancellation at time 0 is delivered, in ms; the outer of the two shields is raised first.
 std::int64_t delivered(std::chrono::nanoseconds outer, std::chrono::nanoseconds inner) {
   manual_scheduler s;
   event never;

@@ -1,4 +1,4 @@
-// Cancellation as others know it: std::stop_token, in both directions.
+// Cancellation and std::stop_token, in both directions.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -213,7 +213,7 @@ TEST(stop_link, outside_of_a_task_is_refused) {
   }
 }
 
-/// Called one inside of the other, this many would need more stack than a thread has.
+/// Nested calls of this depth would overflow a thread's stack.
 TEST(stop_link, a_long_chain_of_tasks_is_cancelled_from_its_head_in_bounded_stack) {
   constexpr std::size_t length = 100'000;
   manual_scheduler s;

@@ -149,7 +149,7 @@ TEST_P(task_local_in_order, cannot_be_bound_outside_of_a_task) {
   EXPECT_THROW(static_cast<void>(user.set("ida")), error);
 }
 
-/// Says who it is, twice under a name of its own and twice under its consumer's.
+/// Returns its name four times: twice with its own binding, twice with that of its consumer.
 async_generator<std::string> names() {
   for (int i = 0; i < 2; ++i) {
     std::string now;
@@ -165,7 +165,7 @@ task<std::string> all_names() {
   std::string all;
   auto given = names();
   for (int i = 0; i < 4; ++i) {
-    // Another one each time.
+    // A different name in each round.
     const auto bound = user.set("consumer" + std::to_string(i));
     const auto each = co_await given.next();
     all += *each + " ";
@@ -192,7 +192,7 @@ task<std::string> names_of_children() {
   co_return std::get<0>(all) + " " + std::get<1>(all) + std::get<2>(all);
 }
 
-// Children that run in place become tasks when they bind, or their generator does.
+// Children in place become tasks when they, or their generators, bind.
 TEST(task_local, a_generator_in_a_child_in_place) {
   EXPECT_EQ(run(names_of_children(), {.workers = 1}),
             std::string("generator0parent ") + what_they_say + "generator0parent");
@@ -208,7 +208,7 @@ task<int> consumes(async_generator<int> from) {
 }
 constexpr const char* what_is_wrong = "a task_local that an async_generator has set is set across a co_yield";
 
-// Between two values it belongs to no task, and may go on in another one.
+// Between two values the generator belongs to no task, and may continue in another one.
 TEST(task_local_death, bound_by_a_generator_across_a_co_yield) {
   EXPECT_DEATH(
       {

@@ -1,4 +1,4 @@
-// A scheduler with threads of its own, for what must hold when children end beside each other. Without timers.
+// A scheduler with its own threads, for children that end concurrently. It has no timers.
 #pragma once
 
 #include "task/harness.hpp"
@@ -25,7 +25,7 @@ class threaded_scheduler : public core::scheduler {
   }
   threaded_scheduler(const threaded_scheduler&) = delete;
   threaded_scheduler& operator=(const threaded_scheduler&) = delete;
-  /// Waits until no task is left.
+  /// Waits until all tasks have ended.
   ~threaded_scheduler() {
     {
       std::unique_lock lock(mutex_);

@@ -1,4 +1,4 @@
-// Scopes, sets and when_* whose children really run beside each other: for ThreadSanitizer, above all.
+// Scopes, sets and when_* with children that run in parallel, mainly for ThreadSanitizer.
 #include "flow_support.hpp"
 #include "threaded_scheduler.hpp"
 
@@ -36,7 +36,7 @@ task<int> throws_after(int times, int number) {
   throw failure(number);
 }
 
-/// A task for a lambda that the test keeps.
+/// Spawns a task of a lambda that the test keeps alive.
 template <class Work>
 auto run_on(threaded_scheduler& s, Work& work) {
   return s.spawn(work());
@@ -98,7 +98,7 @@ TEST(threads, a_kept_handle_is_dropped_by_another_thread_while_the_scope_closes)
     const std::optional<outcome<int>> end = h.wait_for(1h);
     if (end->has_exception()) ++failed;
   }
-  // Each exception was seen once, here or there.
+  // Each exception was seen exactly once, in either place.
   EXPECT_EQ(s.unhandled + failed, rounds);
   EXPECT_EQ(s.suppressed, 0);
 }

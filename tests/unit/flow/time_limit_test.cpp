@@ -1,4 +1,4 @@
-// time_limit: a limit that moves, beside everything else that ends work.
+// time_limit: a movable limit, with all other causes that end work.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -36,7 +36,7 @@ using time_point = std::chrono::steady_clock::time_point;
 
 task<void> sleep_for_task(std::chrono::nanoseconds span) { co_await sleep_for(span); }
 
-/// One timeout of `limit` around work that waits for `e`. 7: in time; 0: late.
+/// One timeout of `limit` around work that waits for `e`. Returns 7 if in time, 0 if late.
 task<int> waits(time_limit limit, event& e, journal& log) {
   const auto end = co_await timeout(limit, work_on(e, log, "work"));
   log.add(end.has_value() ? "in-time" : "late");
@@ -157,7 +157,7 @@ TEST(time_limit, that_has_passed_stays_so) {
   EXPECT_FALSE(w.limit.lift());
   EXPECT_FALSE(w.limit.reset(1h));
   EXPECT_EQ(w.limit.deadline(), w.begin + 10ms);
-  // Another timeout with it ends at its first wait, and needs no timer; what does not wait is in time.
+  // A second timeout with it ends at its first wait and needs no timer; work without a wait is in time.
   const auto armed = w.s.shard.counts().armed;
   auto again = w.start();
   EXPECT_EQ(again.join(), 0);
@@ -173,7 +173,7 @@ TEST(time_limit, a_reset_finds_that_the_time_has_come_before_a_task_does) {
       [](manual_scheduler& m) -> task<bool> {
         const time_limit limit(10ms);
         const auto body = [](manual_scheduler& mm, const time_limit& l) -> task<> {
-          mm.time += 10ms;  // it computes
+          mm.time += 10ms;  // stands for a computation
           EXPECT_FALSE(l.reset(1h));
           EXPECT_TRUE(this_task::cancel_requested());
           co_await checkpoint();
@@ -249,7 +249,7 @@ TEST(time_limit, spans_saturate) {
   EXPECT_TRUE(limit.has_passed());
 }
 
-// The clock of this thread may not be the one that the limit was made for.
+// This thread's clock may differ from the one that the limit was made with.
 TEST(time_limit, outside_of_tasks_has_passed_asks_no_clock) {
   const time_limit limit = time_limit::at(time_point(1ns));
   EXPECT_FALSE(limit.has_passed());
@@ -289,7 +289,7 @@ TEST(time_limit_death, an_empty_one_says_so) {
   EXPECT_DEATH(static_cast<void>(limit.deadline()), text);
   EXPECT_DEATH(static_cast<void>(timeout(limit, sleep_for(1s))), text);
   // NOLINTEND
-  const time_limit copy = limit;  // that needs no limit
+  const time_limit copy = limit;  // a copy needs no limit
   limit = taken;
   EXPECT_TRUE(limit.reset(1s));
 }
@@ -334,7 +334,7 @@ TEST(time_limit, ends_all_that_use_it) {
   for (int i = 0; i < 40; ++i) all[i] = w.s.spawn(waits(w.limit, events[i], w.log));
   w.s.run_until_idle();
   EXPECT_TRUE(w.limit.reset_at(w.begin + 1ms));
-  EXPECT_EQ(w.s.run_until_idle(), 40);  // each was woken once
+  EXPECT_EQ(w.s.run_until_idle(), 40);  // each task was woken once
   EXPECT_TRUE(w.limit.reset_at(w.begin));
   EXPECT_EQ(w.s.run_until_idle(), 40);
   for (auto& each : all) EXPECT_EQ(each->join(), 0);
@@ -377,7 +377,7 @@ TEST(time_limit, inside_of_itself_the_outer_one_counts) {
 enum class place : unsigned char { in_the_task, in_a_scope, in_a_group, in_any, deep };
 constexpr place children[] = {place::in_a_scope, place::in_a_group, place::in_any, place::deep};
 
-/// "limit" or "fixed": which of the two boundaries has reported.
+/// Reports the boundary that has ended the work: "limit" or "fixed".
 task<void> inside(std::chrono::nanoseconds fixed, std::string& report) {
   const auto end = co_await timeout(fixed, sleep_for(1h));
   report += end.has_value() ? "value" : "fixed";
@@ -455,7 +455,7 @@ TEST_P(beside, a_deadline_that_is_earlier_equal_or_later) {
   EXPECT_EQ(ask(limit_inside(20ms, 10ms)), "fixed");
 }
 
-// The task waits for its children, and is unwound: that cancels them.
+// Unwinding the task, which waits for its children, cancels the children.
 TEST_P(beside, a_deadline_of_a_child) {
   for (const place where : children) {
     EXPECT_EQ(ask(limit_around(put, where, 10ms, 5ms)), "fixed") << static_cast<int>(where);
@@ -463,7 +463,7 @@ TEST_P(beside, a_deadline_of_a_child) {
   }
 }
 
-// A child may report its own deadline first. The limit is reported when its task waits again.
+// A child may report its own deadline first. The limit is reported at the next wait of its task.
 TEST_P(beside, a_deadline_of_a_child_that_is_as_early) {
   for (const place where : children) {
     const std::string got = ask(limit_around(put_and_wait, where, 10ms, 10ms));
@@ -471,7 +471,7 @@ TEST_P(beside, a_deadline_of_a_child_that_is_as_early) {
   }
 }
 
-// Nothing runs until both have passed: the order in which timers fire decides nothing.
+// No task runs until both have passed, so the order of the timers does not matter.
 TEST_P(beside, a_deadline_that_passes_unseen) {
   for (const std::chrono::nanoseconds fixed : {5ms, 10ms, 15ms}) {
     manual_scheduler s;
@@ -484,7 +484,7 @@ TEST_P(beside, a_deadline_that_passes_unseen) {
   }
 }
 
-// No timer has fired, and the task hears of an end: it finds the limit over by the clock, and then the deadline around that.
+// No timer has fired. The woken task finds by the clock that the limit and the deadline around it are over.
 TEST_P(beside, a_deadline_around_it_that_no_task_has_acted_upon) {
   manual_scheduler s;
   s.lifo = GetParam();
@@ -564,7 +564,7 @@ TEST(time_limit, the_deadline_inside_is_what_the_limit_says_now) {
           const auto scope_body = [&](scope& c) -> task<> {
             auto child = c.spawn(ask);
             const time_point of_child = co_await child;
-            EXPECT_EQ(of_child, time_point::max());  // it knows nothing of the limit
+            EXPECT_EQ(of_child, time_point::max());  // the limit is not inherited
           };
           co_await with_scope(scope_body);
           {
@@ -572,12 +572,12 @@ TEST(time_limit, the_deadline_inside_is_what_the_limit_says_now) {
             EXPECT_EQ(this_task::deadline(), t + 50ms);
             const auto shielded = co_await with_deadline(t + 20ms, ask());
             EXPECT_EQ(shielded, t + 20ms);
-            // What is spawned here inherits deadlines alone.
+            // A task spawned here would inherit only deadlines.
             EXPECT_EQ(core::deadline_to_inherit(), time_point::max());
           }
           EXPECT_TRUE(l.lift());
           EXPECT_EQ(this_task::deadline(), time_point::max());
-          EXPECT_TRUE(l.reset(0ms));  // passed: its time stays
+          EXPECT_TRUE(l.reset(0ms));  // it has passed, and keeps its time
           EXPECT_EQ(this_task::deadline(), t);
         };
         const auto end = co_await timeout(limit, body(limit, b));
@@ -625,7 +625,7 @@ TEST(time_limit, a_shield_holds_it_off_until_its_own_limit) {
   w.s.run_until_idle();
   w.run_at(w.begin + 10ms);
   EXPECT_FALSE(h.is_done());
-  // It has passed, and waits for the end of the shield: no timer of the limit is armed again.
+  // The limit has passed and waits for the end of the shield: its timer is not armed again.
   EXPECT_EQ(w.s.shard.earliest(), w.begin + 30ms);
   EXPECT_EQ(w.s.shard.counts().armed, 2U);
   EXPECT_EQ(w.s.run_until_idle(), 0);
@@ -659,7 +659,7 @@ TEST(time_limit, passes_again_and_again_looked_at_behind_a_shield_and_arms_nothi
   EXPECT_EQ(w.s.shard.counts().armed, 2U);
   w.e.fire();
   w.s.run_until_idle();
-  EXPECT_TRUE(h.join());  // nothing has waited since the shield went
+  EXPECT_TRUE(h.join());  // the task has not waited since the shield ended
 }
 
 TEST(time_limit, a_shield_without_a_limit_holds_it_off_for_good) {
@@ -711,7 +711,7 @@ TEST(time_limit, moved_later_under_a_shield_it_does_not_end_the_rest) {
   EXPECT_TRUE(h.join());
 }
 
-// What runs under a shield that is up is left alone, children of children included.
+// A raised shield protects what runs under it, including children of children.
 TEST(time_limit, a_shield_that_is_up_holds_it_off_from_children) {
   for (const place where : children) {
     manual_scheduler s;
@@ -733,7 +733,7 @@ TEST(time_limit, a_shield_that_is_up_holds_it_off_from_children) {
   }
 }
 
-// The task is cancelled, and waits behind the shield when the limit passes: one wake for that, and no timer more.
+// The task is cancelled and waits behind the shield when the limit passes: one wake, and no further timer.
 TEST(time_limit, that_passes_while_a_cancelled_task_is_shielded_wakes_it_once) {
   world w;
   const auto work = [](const time_limit& l, event& e) -> task<> {
@@ -838,7 +838,7 @@ TEST(time_limit, of_a_loser_of_when_any_is_given_back) {
   EXPECT_EQ(h.join(), 1U);
   EXPECT_EQ(w.log.text(), "[work]");
   EXPECT_EQ(w.s.shard.counts().armed, w.s.shard.counts().fired + w.s.shard.counts().cancelled);
-  EXPECT_TRUE(w.limit.reset_at(w.begin));  // no region is left that hears of it
+  EXPECT_TRUE(w.limit.reset_at(w.begin));  // no region is left that uses the limit
   EXPECT_EQ(w.s.run_until_idle(), 0);
 }
 
@@ -853,7 +853,7 @@ TEST(time_limit, of_a_task_that_is_cancelled_is_given_back) {
   EXPECT_EQ(w.s.run_until_idle(), 0);
 }
 
-// A value that is there when the limit passes wins.
+// A value that is ready when the limit passes wins.
 TEST(time_limit, a_result_that_is_there_wins) {
   world w;
   auto h = w.start();
@@ -871,7 +871,7 @@ TEST(time_limit, outlives_its_last_handle) {
   EXPECT_FALSE(h.join());
 }
 
-// Another thread moves it to and fro; at last to the past.
+// Another thread moves the limit many times, and finally into the past.
 TEST(time_limit, is_moved_by_another_thread) {
   for (int i = 0; i < 200; ++i) {
     world w;

@@ -245,7 +245,7 @@ TEST(timeout, ends_a_loop_at_its_checkpoint) {
       },
       std::ref(s),
       std::ref(rounds));
-  // The budget lets others run at times, but no checkpoint waits for anything.
+  // The budget makes the loop yield at times, but no checkpoint waits.
   s.run_until_idle();
   EXPECT_FALSE(h.join());
   EXPECT_EQ(rounds, 10);
@@ -399,7 +399,7 @@ TEST(with_deadline, is_over_where_its_co_await_is) {
   event e;
   auto h = s.spawn(
       [](manual_scheduler& m, event& ev) -> task<int> {
-        // Both awaits lie in one full expression: the first one's deadline must not hold around the second.
+        // Both awaits are in one full expression: the first one's deadline must not apply to the second.
         const int sum = (co_await with_deadline(m.time + 10ms, give(1))).value_or(0) + co_await after(ev, 2);
         co_return sum;
       },

@@ -1,4 +1,4 @@
-// What the tests of timeouts and of shields wait for.
+// Shared by the tests of timeouts and of shields.
 #pragma once
 
 #include "unit/task/task_support.hpp"
@@ -15,7 +15,7 @@ namespace rota::test {
 
 using namespace std::chrono_literals;
 
-/// Waits for an event, with a local in its frame.
+/// Waits for an event, with a local variable in its frame.
 inline task<int> work_on(event& e, journal& log, std::string name) {
   const note mine(log, std::move(name));
   co_await e();

@@ -1,4 +1,4 @@
-// timeout and with_deadline: who wins, what is unwound, and what it costs.
+// timeout and with_deadline: which outcome wins, what is unwound, and the cost.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -102,8 +102,7 @@ TEST(timeout, that_lost_does_no_harm_when_its_timer_fires_on) {
       std::ref(first),
       std::ref(second));
   s.run_until_idle();
-  // Both have happened when the task is looked at: the value wins, and the timer's wake is used up by that
-  // look.
+  // Both have happened when the task runs: the value wins, and the timer's wake is consumed by this run.
   first.fire();
   s.advance(10ms);
   EXPECT_EQ(s.run_until_idle(), 1);
@@ -181,7 +180,7 @@ TEST(timeout, of_nothing_ends_work_that_would_wait) {
         std::ref(e),
         std::ref(log),
         span);
-    // At the suspension itself: no timer, no second look.
+    // The suspension itself ends it: no timer, and no second run.
     EXPECT_EQ(s.run_until_idle(), 1);
     EXPECT_FALSE(h.join());
     EXPECT_EQ(log.text(), "[work]");

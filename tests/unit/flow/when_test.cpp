@@ -476,7 +476,7 @@ TEST_P(when_in_order, a_scheduler_that_takes_no_more_cancels_the_children) {
   });
   s.run_until_idle();
   s.closed = false;
-  // The shutdown holds for the parent, too.
+  // The shutdown cancels the parent, too.
   EXPECT_EQ(end_of(h), "cancelled shutdown");
 }
 

@@ -1,4 +1,4 @@
-// Calls by a thread that may block, which ends before the task comes to its wait.
+// Calls on a blocking thread that end before the task starts to wait.
 #include "fs/blocking.hpp"
 #include "fs/system_call.hpp"
 #include "support/manual_scheduler.hpp"
@@ -16,7 +16,7 @@ namespace {
 using fs::detail::awaiting_task;
 using io::result;
 
-/// Its closures run where they are spawned, to their end.
+/// Runs each closure to its end where it is spawned.
 class scheduler_with_closures : public manual_scheduler {
  public:
   scheduler_with_closures() : with_blocking_(*ops) {

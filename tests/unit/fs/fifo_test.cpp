@@ -1,4 +1,4 @@
-// FIFOs that are opened: the other side is waited for, a cancellation ends that, and no peer is misled.
+// Opening FIFOs: it waits for the other side, a cancellation ends the wait, and no peer is misled.
 #include "unit/fs/fs_support.hpp"
 
 #include <rota/cancel.hpp>
@@ -34,7 +34,7 @@ class fs_fifo : public test::fs_test {
  protected:
   fs_fifo() { EXPECT_EQ(::mkfifo(at("fifo").c_str(), 0600), 0); }
 
-  /// Returns true if a descriptor has it open to read.
+  /// Returns true if a descriptor has the FIFO open for reading.
   [[nodiscard]] bool has_reader() const {
     const int fd = ::open(at("fifo").c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd != -1) ::close(fd);
@@ -42,7 +42,7 @@ class fs_fifo : public test::fs_test {
   }
   [[nodiscard]] task<result<file>> open_to_read() const { return file::open(at("fifo")); }
   [[nodiscard]] task<result<file>> open_to_write() const { return open_options().write().open(at("fifo")); }
-  /// As a shell's `>`: a ring gives such opens to a thread of the kernel at once.
+  /// Opens as a shell's `>` does: a ring passes such an open to a kernel thread at once.
   [[nodiscard]] task<result<file>> create() const { return file::create(at("fifo")); }
 };
 
@@ -102,7 +102,7 @@ TEST_F(fs_fifo, a_work_of_a_pool_that_waits_in_an_open_ends_at_its_deadline) {
   EXPECT_FALSE(in_time);
 }
 
-/// The writer writes nothing before the open has returned.
+/// The writer writes only after the open has returned.
 TEST_F(fs_fifo, an_open_to_read_returns_when_a_writer_has_opened_it) {
   std::atomic<bool> opened{false};
   std::thread writer([&] {
@@ -152,7 +152,7 @@ TEST_F(fs_fifo, an_open_to_write_returns_when_a_reader_has_opened_it) {
       EXPECT_TRUE(is_blocking(f));
       const std::size_t put = must(co_await f.write(as_bytes_of("text")));
       EXPECT_EQ(put, 4U);
-      reader.join();  // before its descriptor would be counted
+      reader.join();  // so that its descriptor is not counted
     });
     EXPECT_EQ(got, "text");
   }
@@ -184,7 +184,7 @@ TEST_F(fs_fifo, one_that_is_opened_both_ways_or_with_o_nonblock_is_not_waited_fo
   });
 }
 
-/// A pipe without a name is open at both ends from the start; the end of it counts, too.
+/// An anonymous pipe has had both ends from the start: no open waits, even after its writer has gone.
 TEST_F(fs_fifo, a_pipe_that_is_opened_by_its_descriptor_is_not_waited_for) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);

@@ -1,4 +1,4 @@
-// Operations that are cancelled: before they begin, while the kernel or a thread of the pool has them, and as they end.
+// Cancelled operations: before the start, while the kernel or a pool thread runs them, and at the end.
 #include "unit/fs/fs_support.hpp"
 
 #include <rota/cancel.hpp>
@@ -41,7 +41,7 @@ bool on_the_ring() {
 
 task<void> end_of(join_handle<void>& h) { static_cast<void>(co_await h.result()); }
 
-/// The one thread that may block does.
+/// Occupies the only blocking thread.
 struct busy_pool {
   explicit busy_pool(runtime& rt)
       : held(rt.spawn_blocking([this] {
@@ -77,14 +77,14 @@ struct pipe_pair {
   std::array<int, 2> ends{};
 };
 
-/// Reads into memory of its own frame, which goes when it is cancelled.
+/// Reads into memory of its own frame, which a cancellation frees.
 task<void> read_for_ever(file f, std::atomic<int>& begun) {
   const auto buffer = std::make_unique<std::array<std::byte, 64>>();
   ++begun;
   static_cast<void>(co_await f.read(*buffer));
 }
 
-/// The kernel has the read, or a thread blocks in it: it ends by what is written, and the buffer is still there.
+/// The kernel or a blocked thread has the read. The write ends it, and its buffer must still exist.
 TEST_F(fs_cancel, the_frames_of_who_reads_stay_until_nobody_touches_them) {
   const std::size_t files = test::files_alone();
   {
@@ -116,7 +116,7 @@ TEST_F(fs_cancel, on_the_ring_a_read_that_waits_ends_at_once) {
   EXPECT_EQ(rt.stats().io.cancelled, 1U);
 }
 
-/// Nobody has begun it, and nobody does when its turn comes.
+/// A cancelled operation in the queue is never started.
 TEST_F(fs_cancel, what_no_thread_has_begun_never_is) {
   if (on_the_ring()) GTEST_SKIP() << "there is no line of threads";
   runtime rt(one_thread_for_closures());
@@ -131,14 +131,14 @@ TEST_F(fs_cancel, what_no_thread_has_begun_never_is) {
     join_handle<void> h = rt.spawn(makes);
     wait_until([&] { return begun.load(); });
     h.cancel();
-    rt.spawn([]() -> task<void> { co_return; }).join();  // after it, on the one worker
+    rt.spawn([]() -> task<void> { co_return; }).join();  // runs after it, on the only worker
     busy.done = true;
     rt.block_on(end_of(h));
   }
   EXPECT_FALSE(std::filesystem::exists(at("never")));
 }
 
-/// The cursor says what has been read and written for sure: who was cancelled makes the operation again.
+/// The cursor reflects completed reads and writes only: a cancelled task can repeat its operation.
 TEST_F(fs_cancel, a_cancelled_operation_leaves_the_cursor_and_can_be_made_again) {
   const std::string bytes = numbered(50'000);
   run_it([&]() -> task<void> {
@@ -213,14 +213,14 @@ TEST_F(fs_cancel, a_shutdown_ends_what_is_under_way) {
     };
     for (int i = 0; i < 20; ++i) static_cast<void>(rt.spawn(works));
     wait_until([&] { return begun == 20; });
-    // A grace: without one a thread that the kernel keeps in a sync is left to it, and the task with it.
+    // A grace period: without one, a thread that is in a sync would be left behind with its task.
     const shutdown_report r = rt.shutdown(1h);
     EXPECT_EQ(gone, 20);
     EXPECT_TRUE(r.survivors.empty());
   }
 }
 
-/// What a clean-up writes is written, although the pool takes nothing any more.
+/// A clean-up's file is written although the pool accepts no more work.
 TEST_F(fs_cancel, a_clean_up_writes_its_file_while_the_runtime_shuts_down) {
   runtime_options o = with_workers(2);
   o.shutdown_grace = 1h;
@@ -246,7 +246,7 @@ TEST_F(fs_cancel, a_clean_up_writes_its_file_while_the_runtime_shuts_down) {
   EXPECT_EQ(content_of(at("f")), "cleaned");
 }
 
-/// A limit around it that passes while a shield holds it off does not cancel the closure either.
+/// A limit that passes while a shield holds it off must not cancel the closure either.
 TEST_F(fs_cancel, under_a_shield_an_operation_is_made_whatever_the_limit) {
   run_it([&]() -> task<void> {
     const auto saves = [&]() -> task<void> {

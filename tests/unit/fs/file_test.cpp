@@ -1,4 +1,4 @@
-// Reading, writing, and what else is done to an open file.
+// Reading, writing, and other operations on an open file.
 #include "unit/fs/fs_support.hpp"
 
 #include <rota/fs/directory.hpp>
@@ -180,7 +180,7 @@ TEST_F(fs_file, empty_places_do_not_count_for_how_many_there_may_be) {
   });
 }
 
-/// Of more than 64 the first 64 are used, and a caller that goes on loses none.
+/// More than 64 buffers: the first 64 are used, and a caller that continues loses none.
 TEST_F(fs_file, hundred_places_take_two_goes) {
   run_it([&]() -> task<void> {
     file f = must(co_await file::create_new(at("f")));
@@ -210,7 +210,7 @@ TEST_F(fs_file, megabytes_come_back_as_they_were_by_any_way) {
     std::vector<std::byte> exact(bytes.size() - 7);
     must(co_await f.read_exact_at(exact, 7));
     EXPECT_TRUE(as_text(exact) == bytes.substr(7));
-    // Nothing of it is in memory any more.
+    // Evicts the file from the page cache.
     must(co_await f.sync_all());
     EXPECT_EQ(::posix_fadvise(f.native_handle(), 0, 0, POSIX_FADV_DONTNEED), 0);
     must(co_await f.read_exact_at(exact, 7));
@@ -258,7 +258,7 @@ TEST_F(fs_file, io_copy_from_file_to_file_moves_both_cursors) {
     EXPECT_EQ(to.position(), 1001U);
     co_await gives(io::copy(from, to), bytes.size() - 1010);
     co_await gives(io::copy(from, to), 0U);
-    // What says nothing of its size, and what appends.
+    // A source without a size, and a target that appends.
     file proc = must(co_await file::open("/proc/self/status"));
     file log = must(co_await open_options().append().create().open(at("log")));
     const std::uint64_t of_proc = must(co_await io::copy(proc, log));
@@ -266,8 +266,8 @@ TEST_F(fs_file, io_copy_from_file_to_file_moves_both_cursors) {
     must(from.seek_to(199'990));
     co_await gives(io::copy(from, log), 10U);
     std::array<std::byte, 1> one{};
-    co_await fails(io::copy(to, from), EBADF);  // the one is not open to read
-    co_await fails(from.write(one), EBADF);     // nor the other to write
+    co_await fails(io::copy(to, from), EBADF);  // `to` is not open for reading
+    co_await fails(from.write(one), EBADF);     // `from` is not open for writing
   });
   EXPECT_TRUE(content_of(at("to")) == ">" + bytes.substr(10));
   const std::string log = content_of(at("log"));
@@ -368,7 +368,7 @@ TEST_F(fs_file, a_full_device_and_a_folder_are_told) {
     file directory = must(co_await file::open(folder.root()));
     std::array<std::byte, 4> some;
     co_await fails(directory.read(some), EISDIR);
-    // Of nothing, too; a ring would say 0.
+    // Also for zero bytes, where a ring would return 0.
     co_await fails(directory.read(std::span<std::byte>()), EISDIR);
     co_await fails(directory.read_at(std::span<std::byte>(), 0), EISDIR);
     co_await fails(file::open("/dev/null/x"), ENOTDIR);
@@ -397,14 +397,14 @@ TEST_F(fs_file, a_pipe_is_read_and_written_at_its_end_alone) {
     file appends = must(file::adopt(::dup(writes.native_handle())));
     co_await gives(appends.write(some), 7U);
     co_await gives(reads.read(some), 7U);
-    // Nobody reads any more: no signal, whoever the thread is.
+    // No reader is left: the write must not raise a signal, on any thread.
     must(co_await std::move(reads).close());
     co_await fails(writes.write(some), EPIPE);
     co_await fails(writes.write_v(parts), EPIPE);
   });
 }
 
-/// Exactly, so that nothing goes by a thread that need not; and what is in memory already takes no operation at all.
+/// Checks exact counts: no operation uses a thread without need, and a cached read uses no operation.
 TEST_F(fs_file, what_a_ring_can_do_it_does) {
   runtime rt(test::with_workers(1));
   if (rt.stats().io_backend != io_backend::uring) GTEST_SKIP() << "there is no ring";
@@ -441,13 +441,13 @@ TEST_F(fs_file, what_is_moved_onto_itself_stays) {
     EXPECT_TRUE(second.has_value());
     const auto none = must(co_await d.next());
     EXPECT_FALSE(none.has_value());
-    // What was there goes, as ever.
+    // The assigned-over file is closed as usual.
     f = must(co_await file::open(at("d/a")));
     d = directory();
   });
 }
 
-/// As every other call: it begins when it is awaited.
+/// As in every other call, the operation begins when it is awaited.
 TEST_F(fs_file, of_which_file_a_call_is_is_seen_when_it_is_awaited) {
   run_it([&]() -> task<void> {
     file f;
@@ -464,7 +464,7 @@ TEST_F(fs_file, of_which_file_a_call_is_is_seen_when_it_is_awaited) {
   });
 }
 
-/// The one thread that may block is held, and there is no ring: a read that is made all the same is made where the task runs, and may wait there.
+/// The only blocking thread is held and there is no ring: a read that runs all the same has run in place.
 TEST_F(fs_file, what_is_read_past_the_memory_of_the_system_is_not_read_in_place) {
   constexpr std::size_t block = 4096;
   const std::string bytes = numbered(2 * block);
@@ -480,7 +480,7 @@ TEST_F(fs_file, what_is_read_past_the_memory_of_the_system_is_not_read_in_place)
   if (!opened.has_value()) GTEST_SKIP() << "this file system has no O_DIRECT";
   if (!test::can_be_read_in_place(plain.native_handle()))
     GTEST_SKIP() << "nor can it be asked what is in memory";
-  // What is still to be written would make the system refuse by itself.
+  // Dirty pages would make the system refuse a read in place.
   ASSERT_EQ(::fsync(plain.native_handle()), 0);
   file adopted = must(file::adopt(::dup(opened->native_handle())));
   alignas(block) std::array<std::byte, block> first;
@@ -508,7 +508,7 @@ TEST_F(fs_file, what_is_read_past_the_memory_of_the_system_is_not_read_in_place)
   all.push_back(rt.spawn([&] { return reads(*opened, first); }));
   all.push_back(rt.spawn([&] { return reads(adopted, second); }));
   all.push_back(rt.spawn(reads_v));
-  // After them, on the one worker.
+  // Runs after them, on the only worker.
   rt.spawn([]() -> task<void> { co_return; }).join();
   EXPECT_EQ(over, 0);
   done = true;

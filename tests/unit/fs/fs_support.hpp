@@ -1,4 +1,4 @@
-// What the tests of this room share.
+// Shared by the tests of this folder.
 #pragma once
 
 #include "base/sys/files.hpp"
@@ -34,14 +34,14 @@ inline std::string content_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-/// The value, or the error as an exception.
+/// Returns the value, or throws the error.
 template <class T>
 T must(io::result<T> r) {
   if (!r.has_value()) throw std::system_error(r.error());
   if constexpr (!std::is_void_v<T>) return std::move(*r);
 }
 
-/// "ok", or which error it is.
+/// Returns "ok", or the error.
 template <class T>
 std::string said(const io::result<T>& r) {
   return r.has_value() ? "ok"
@@ -50,7 +50,7 @@ std::string said(const io::result<T>& r) {
 inline std::string generic(int error) { return "generic " + std::to_string(error); }
 inline std::string generic(std::errc error) { return generic(static_cast<int>(error)); }
 
-/// Awaits it, and it gives `expected`.
+/// Awaits `work`, and expects the value `expected`.
 template <class T>
 task<void> gives(task<io::result<T>> work,
                  std::type_identity_t<T> expected,
@@ -59,7 +59,7 @@ task<void> gives(task<io::result<T>> work,
   EXPECT_EQ(said(got), "ok") << "line " << where.line();
   EXPECT_TRUE(got.has_value() && *got == expected) << "line " << where.line();
 }
-/// The same, and it fails with `error`, of the system.
+/// Awaits `work`, and expects the system's error `error`.
 template <class T>
 task<void> fails(task<io::result<T>> work,
                  int error,
@@ -68,21 +68,21 @@ task<void> fails(task<io::result<T>> work,
   EXPECT_EQ(said(got), generic(error)) << "line " << where.line();
 }
 
-/// Bytes that say where they are.
+/// Returns bytes with values that depend on their position.
 inline std::string numbered(std::size_t size) {
   std::string made(size, '\0');
   for (std::size_t i = 0; i < size; ++i) made[i] = static_cast<char>(i * 31 + i / 251);
   return made;
 }
 
-/// Is there something in memory that is said to be there? Not every file system can be asked.
+/// Returns true if the file can be read in place. Not every file system supports that.
 inline bool can_be_read_in_place(int fd) {
   std::byte first{};
   const iovec into{&first, 1};
   return base::sys::read_cached(fd, &into, 1, 0) == std::size_t{1};
 }
 
-/// By their names: a sanitizer may have threads of its own, which it begins sooner or later.
+/// Counts threads by name, since a sanitizer may start threads of its own at any time.
 inline std::size_t threads_of_runtimes() {
   std::size_t count = 0;
   for (const auto& each : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -93,7 +93,7 @@ inline std::size_t threads_of_runtimes() {
   return count;
 }
 
-/// The threads of runtimes that have gone may keep their descriptors a moment longer.
+/// Waits for the threads of destroyed runtimes, which may keep descriptors a moment longer.
 inline std::size_t files_alone() {
   wait_until([] { return threads_of_runtimes() == 0; });
   return open_files();
@@ -101,7 +101,7 @@ inline std::size_t files_alone() {
 
 class fs_test : public ::testing::Test {
  protected:
-  /// `body()`, a task, on a runtime of its own; no descriptor is left.
+  /// Runs the task `body()` on its own runtime, and expects that no descriptor is left.
   template <class F>
   static void run_it(F body, unsigned workers = 2) {
     const std::size_t files = files_alone();

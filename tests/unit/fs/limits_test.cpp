@@ -1,4 +1,4 @@
-// Limits that the system sets while files are written and opened: told as they are, and nothing is left behind.
+// Limits of the system while files are written and opened: the error is returned, and nothing leaks.
 #include "unit/fs/fs_support.hpp"
 
 #include <rota/fs/directory.hpp>
@@ -14,7 +14,7 @@
 #include <csignal>
 #include <string>
 
-/// Is there, if this build has UndefinedBehaviorSanitizer: it asks by a pipe whether memory can be read, and takes what it cannot ask for bad.
+/// Defined in builds with UndefinedBehaviorSanitizer, which probes memory by a pipe and fails without one.
 extern "C" [[gnu::weak]] void
 __ubsan_handle_dynamic_type_cache_miss();  // NOLINT(bugprone-reserved-identifier)
 
@@ -28,7 +28,7 @@ using test::gives;
 using test::must;
 using test::numbered;
 
-/// Sets a limit of the process while it lives.
+/// Sets a limit of the process during its lifetime.
 class limited {
  public:
   limited(__rlimit_resource what, rlim_t soft) : what_(what) {
@@ -55,7 +55,7 @@ class fs_limits : public test::fs_test {
   void (*before_)(int) = nullptr;
 };
 
-/// The system takes a part, and then none: the part is there, and the error is told.
+/// The system accepts a part and then refuses: the part is written, and the error is returned.
 TEST_F(fs_limits, a_disk_that_becomes_full_in_the_middle) {
   const std::string bytes = numbered(200'000);
   constexpr std::size_t room = 100'001;
@@ -114,7 +114,7 @@ TEST_F(fs_limits, without_descriptors_all_that_opens_says_so_and_goes_on_later) 
   EXPECT_EQ(test::entries_of(folder.root().c_str()), 1U);
 }
 
-// The wait for a FIFO's writer needs two descriptors at each look.
+// The wait for a FIFO's writer needs two descriptors for each check.
 TEST_F(fs_limits, a_moment_without_descriptors_does_not_end_the_wait_for_a_fifo) {
   if (&__ubsan_handle_dynamic_type_cache_miss != nullptr) GTEST_SKIP() << "this sanitizer needs descriptors";
   ASSERT_EQ(::mkfifo(at("fifo").c_str(), 0600), 0);
@@ -128,7 +128,7 @@ TEST_F(fs_limits, a_moment_without_descriptors_does_not_end_the_wait_for_a_fifo)
     }
     const bool ended = reading.is_done();
     EXPECT_FALSE(ended);
-    if (ended) co_return;  // else the open to write would wait for ever
+    if (ended) co_return;  // the open for writing would wait for ever
     const file writer = must(co_await open_options().write().open(at("fifo")));
     const file reader = must(co_await reading);
     EXPECT_NE(reader.native_handle(), writer.native_handle());

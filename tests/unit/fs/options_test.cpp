@@ -1,4 +1,4 @@
-// How files are opened: what each option does, and what makes no sense together.
+// Options for opening files: what each one does, and which combinations are refused.
 #include "unit/fs/fs_support.hpp"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@ using test::said;
 
 class fs_options : public test::fs_test {
  protected:
-  /// What opening `name` so says.
+  /// Opens `name`, and returns the result in words.
   std::string opened(open_options how, std::string_view name) {
     std::string answer;
     run_it([&, path = at(name)]() -> task<void> {

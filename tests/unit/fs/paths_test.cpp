@@ -1,4 +1,4 @@
-// Names: each call, what it says when it cannot, and that a ring makes it if there is one.
+// Calls on paths: their results and errors, and that a ring makes them if there is one.
 #include "unit/fs/fs_support.hpp"
 
 #include <rota/fs/paths.hpp>
@@ -80,7 +80,7 @@ TEST_F(fs_paths, a_name_is_changed_and_what_was_there_is_replaced_or_kept) {
 
 TEST_F(fs_paths, links_of_both_kinds) {
   folder.write("f", "content");
-  const std::string far(3000, 'x');  // longer than the first guess, and than the second
+  const std::string far(3000, 'x');  // longer than the first and the second guess
   run_it([&]() -> task<void> {
     must(co_await hard_link(at("f"), at("h")));
     const file_info h = must(co_await metadata(at("h")));

@@ -1,4 +1,4 @@
-// What takes several steps, under a shield: it is done as a whole, whoever is cancelled and whatever ends meanwhile.
+// Calls of several steps under a shield are completed, for any cancellation and any end meanwhile.
 #include "unit/fs/fs_support.hpp"
 
 #include <rota/cancel.hpp>
@@ -35,8 +35,8 @@ using test::numbered;
 using test::wait_until;
 using test::with_workers;
 
-constexpr std::size_t large = 5'000'000;  // more than one step
-constexpr int names = 1000;               // more than a walk finds in one go
+constexpr std::size_t large = 5'000'000;  // needs more than one step
+constexpr int names = 1000;               // more than a walk reads in one batch
 
 class fs_shielded : public test::fs_test {
  protected:
@@ -47,7 +47,7 @@ class fs_shielded : public test::fs_test {
       folder.write("tree/" + std::to_string(i % 9) + "/" + std::to_string(i), "");
     folder.write("gone/a/b/c", "");
   }
-  /// All that takes several steps.
+  /// Makes all calls that need several steps.
   task<void> does_all() const {
     must(co_await fs::write(at("written"), as_bytes_of(bytes)));
     must(co_await append(at("written"), as_bytes_of(bytes)));
@@ -115,7 +115,7 @@ TEST_F(fs_shielded, a_task_that_was_cancelled_before) {
   all_is_done();
 }
 
-/// Its thread may block, so that everything is done there.
+/// The pool's thread may block, so all calls run in place.
 TEST_F(fs_shielded, a_work_of_a_pool_whose_limit_has_passed) {
   pool::thread_pool pool;
   const auto works = [&]() -> task<void> {
@@ -130,7 +130,7 @@ TEST_F(fs_shielded, a_work_of_a_pool_whose_limit_has_passed) {
   all_is_done();
 }
 
-/// Not shielded, it does not take what it has not seen for the end.
+/// Without a shield: a cancelled walk must not take the entries that it has not read for the end.
 TEST_F(fs_shielded, a_walk_in_place_that_is_late_is_cancelled_and_goes_on_later) {
   pool::thread_pool pool;
   int found = 0;
@@ -153,7 +153,7 @@ TEST_F(fs_shielded, a_walk_in_place_that_is_late_is_cancelled_and_goes_on_later)
   EXPECT_EQ(found, names + 9 + 1);
 }
 
-/// A thread is in the middle of it when the shutdown comes, which cancels the closure as well as the task.
+/// A thread runs the closure when the shutdown comes, which cancels the closure as well as the task.
 TEST_F(fs_shielded, a_closure_that_has_begun_when_the_runtime_shuts_down) {
   ASSERT_EQ(::mkfifo(at("fifo").c_str(), 0600), 0);
   std::atomic<bool> begun{false};
@@ -173,7 +173,7 @@ TEST_F(fs_shielded, a_closure_that_has_begun_when_the_runtime_shuts_down) {
     }
     ::close(fd);
   });
-  // fs::write() of a FIFO fails until the reader has opened it, and so does this open(2).
+  // Until the reader has opened the FIFO, fs::write() fails, and so does this open(2).
   int early = -1;
   wait_until([&] { return (early = ::open(at("fifo").c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)) >= 0; });
   runtime_options o = with_workers(2);
@@ -184,7 +184,7 @@ TEST_F(fs_shielded, a_closure_that_has_begun_when_the_runtime_shuts_down) {
       const auto guard = shield(1h);
       const result<void> written = co_await fs::write(at("fifo"), as_bytes_of(bytes));
       EXPECT_TRUE(written.has_value()) << test::said(written);
-      begun = true;  // also if it failed: nobody waits for ever
+      begun = true;  // also after a failure, so that no wait is endless
     };
     const auto sees = [&]() -> task<void> {
       const auto waits = [&]() -> task<void> {
@@ -197,7 +197,7 @@ TEST_F(fs_shielded, a_closure_that_has_begun_when_the_runtime_shuts_down) {
       };
       co_await finally(waits(), tells, 1h);
     };
-    // The last one to be enrolled is told of it last: the closure has been cancelled by then, or is a moment later.
+    // The last registered task is cancelled last: the closure is cancelled by then, or a moment later.
     static_cast<void>(rt.spawn(writes));
     wait_until([&] { return begun.load(); });
     ::close(early);

@@ -1,4 +1,4 @@
-// Small files that are read as a whole, and are in memory already: where the task runs.
+// Small files that are read as a whole and are cached already: read in the task's own thread.
 #include "base/sys/files.hpp"
 #include "unit/fs/fs_support.hpp"
 
@@ -23,7 +23,7 @@ namespace sys = base::sys;
 using test::must;
 using test::numbered;
 
-/// Not on every file system, and with every kernel.
+/// Returns true if the file can be read in place, which depends on the file system and the kernel.
 bool is_for_the_place(const std::string& path) {
   std::uint64_t size = 0;
   const sys::result<int> opened = sys::open_cached(path.c_str(), size);
@@ -40,7 +40,7 @@ class fs_small : public test::fs_test {
   }
 };
 
-/// A link notes when it was used first, which may wait: this one has noted it.
+/// The first use of a link updates its access time, which may wait. This link's time is in the future.
 TEST_F(fs_small, what_is_in_memory_needs_no_thread) {
   folder.write("most", numbered(65'536));
   std::filesystem::create_symlink("most", at("link"));
@@ -63,7 +63,7 @@ TEST_F(fs_small, what_is_in_memory_needs_no_thread) {
   EXPECT_EQ(test::files_alone(), files);
 }
 
-/// Nothing, too much for the place, too much for the caller, no regular file, not there: as if it had not been tried.
+/// Empty files, too large ones, other types and missing ones: the same result as without the attempt.
 TEST_F(fs_small, the_others_are_for_a_thread) {
   folder.write("none", "");
   folder.write("large", numbered(65'537));
@@ -95,7 +95,7 @@ TEST_F(fs_small, only_regular_files_are_opened) {
   }
 }
 
-/// It says how long it was, and not how long it is: what is read is some moment's.
+/// The reported size may be outdated: the result is the content at one moment.
 TEST_F(fs_small, a_file_that_grows_and_is_cut_meanwhile_is_read_as_it_was) {
   const std::string all = numbered(20'000);
   std::atomic<bool> over = false;

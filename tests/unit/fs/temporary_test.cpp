@@ -1,4 +1,4 @@
-// What goes by itself; and files as memory.
+// Files and directories that remove themselves; files as memory.
 #include "unit/fs/fs_support.hpp"
 
 #include <rota/fs/mapping.hpp>
@@ -75,7 +75,7 @@ TEST_F(fs_temporary, a_directory_goes_with_all_that_is_in_it) {
   EXPECT_EQ(test::entries_of(folder.root().c_str()), 1U) << "the one that was released";
 }
 
-/// Whoever removes it may have gone elsewhere.
+/// The working directory may have changed before the removal.
 TEST_F(fs_temporary, a_directory_in_a_folder_that_is_relative_is_found_again) {
   std::filesystem::create_directories(at("here/in"));
   std::filesystem::create_directories(at("there/in"));

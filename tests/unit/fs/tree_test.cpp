@@ -1,4 +1,4 @@
-// Directories: read, made, removed, walked through.
+// Directories: reading, making, removing and walking.
 #include "unit/fs/fs_support.hpp"
 
 #include <rota/fs/directory.hpp>
@@ -27,7 +27,7 @@ using test::must;
 
 class fs_tree : public test::fs_test {
  protected:
-  /// "depth path-below-the-root type [error]" of each, in order.
+  /// Returns "depth path-below-the-root type [error]" of each entry, in order.
   task<std::vector<std::string>> walked(std::string root, walk_options how) const {
     std::vector<std::string> all;
     walk through(root, how);
@@ -38,7 +38,7 @@ class fs_tree : public test::fs_test {
     }
     co_return all;
   }
-  /// Of a walk that begins there, the first entry.
+  /// Returns the error of the first entry of a walk that begins at `root`.
   static task<std::error_code> error_at(std::string root) {
     walk through(std::move(root));
     const auto first = co_await through.next();
@@ -57,7 +57,7 @@ class fs_tree : public test::fs_test {
     how.sorted = true;
     return how;
   }
-  /// A chain of so many directories, by steps: no path is that long.
+  /// Makes `depth` nested directories step by step, as no path can be that long.
   void make_chain(std::string_view name, int depth) const {
     int here = ::open(folder.root().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ASSERT_EQ(::mkdirat(here, std::string(name).c_str(), 0755), 0);
@@ -172,7 +172,7 @@ TEST_F(fs_tree, all_of_it_is_removed_and_nothing_that_a_link_leads_to) {
   EXPECT_TRUE(std::filesystem::exists(at("outside/kept")));
 }
 
-/// Ten times longer than a path may be, and deeper than there are descriptors.
+/// Ten times longer than a path may be, and deeper than the number of descriptors.
 TEST_F(fs_tree, depth_costs_neither_stack_nor_descriptors) {
   make_chain("deep", 5000);
   run_it([&]() -> task<void> {
@@ -193,7 +193,7 @@ TEST_F(fs_tree, depth_costs_neither_stack_nor_descriptors) {
   EXPECT_FALSE(std::filesystem::exists(at("deep")));
 }
 
-/// Somebody exchanges directories for links to what must be kept, all the time.
+/// A thread replaces directories by links to protected files all the time.
 TEST_F(fs_tree, who_exchanges_a_directory_for_a_link_gains_nothing) {
   folder.write("kept/a", "x");
   folder.write("kept/b/c", "x");
@@ -208,7 +208,7 @@ TEST_F(fs_tree, who_exchanges_a_directory_for_a_link_gains_nothing) {
       std::filesystem::rename(at("t/aside"), victim, ignored);
     }
   });
-  // The thread makes descriptors come and go, so they are not counted here.
+  // The thread opens and closes descriptors, so they are not counted here.
   runtime rt(test::with_workers(1));
   rt.block_on([&]() -> task<void> {
     for (int i = 0; i < 100; ++i) {
@@ -283,7 +283,7 @@ TEST_F(fs_tree, links_are_followed_if_asked_and_a_circle_is_told) {
   });
 }
 
-/// Threads that may block are nobody: for root, permissions do not count.
+/// Blocking threads run without privileges, since permissions do not apply to root.
 runtime_options without_privileges() {
   runtime_options o = test::with_workers(1);
   o.blocking.on_thread_start = [](std::size_t) {
@@ -292,7 +292,7 @@ runtime_options without_privileges() {
   return o;
 }
 
-/// As a mode for what is made last it makes sense; above it nothing could be made.
+/// The mode applies to the last directory only: with it, nothing could be made inside of the others.
 TEST_F(fs_tree, a_mode_without_writing_makes_all_that_is_missing) {
   ASSERT_EQ(::chmod(folder.root().c_str(), 0777), 0);
   const mode_t before = ::umask(022);
@@ -314,7 +314,7 @@ TEST_F(fs_tree, a_mode_without_writing_makes_all_that_is_missing) {
   ::umask(before);
 }
 
-/// One that may be read, and not searched, has names, but neither a way down nor one up.
+/// A directory that is readable but not searchable lists its names; there is no way down, nor up by `..`.
 TEST_F(fs_tree, a_directory_that_may_not_be_searched_does_not_end_a_walk) {
   folder.write("t/a/f", "");
   folder.write("t/b/d/f", "");
@@ -343,7 +343,7 @@ TEST_F(fs_tree, what_is_skipped_is_left_out_and_nothing_else) {
       folder.write("t/" + std::to_string(d) + "/sub/deep/" + std::to_string(i), "");
   }
   run_it([&]() -> task<void> {
-    // In each the same, whether what is skipped was read ahead or not.
+    // The same holds in each directory, whether the skipped entries were read ahead or not.
     walk through(at("t"), sorted());
     int files = 0;
     int entries = 0;

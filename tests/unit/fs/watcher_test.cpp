@@ -1,4 +1,4 @@
-// Changes: each is heard of, and a wait that is cancelled takes none.
+// Each change is reported, and a cancelled wait consumes none.
 #include "unit/fs/fs_support.hpp"
 
 #include <rota/error.hpp>
@@ -64,7 +64,7 @@ TEST_F(fs_watcher, it_waits_and_what_is_cancelled_takes_nothing) {
       if (i % 3 != 0) {
         EXPECT_TRUE(end.is_cancelled());
       } else {
-        // What it has not taken is there: cut and written are two, or one.
+        // The untaken events are still there: truncation and write give two events, or one.
         if (end.is_cancelled()) {
           const watch_event got = must(co_await changes.next());
           EXPECT_EQ(got.what, unsigned{IN_MODIFY});

@@ -1,4 +1,4 @@
-// Files read, written, replaced and copied as a whole.
+// Reading, writing, replacing and copying whole files.
 #include "unit/fs/fs_support.hpp"
 
 #include <rota/fs/whole_file.hpp>
@@ -113,7 +113,7 @@ TEST_F(fs_whole, a_replaced_file_keeps_its_mode_and_leaves_nothing_beside_it) {
   EXPECT_EQ(names(), 4U);
 }
 
-// Its owner may be another one now. What is asked for comes after the last write, which takes these bits away.
+// The new file may have another owner. A requested mode is set after the last write, which clears these bits.
 TEST_F(fs_whole, a_replaced_file_has_its_owners_rights_only_if_asked) {
   folder.write("old", "before");
   ::chmod(at("old").c_str(), 06755);
@@ -146,7 +146,7 @@ TEST_F(fs_whole, what_cannot_be_replaced_is_as_before) {
   EXPECT_EQ(names(), 3U);
 }
 
-/// Whoever reads meanwhile sees one or the other; and a cancellation leaves one or the other, and nothing beside it.
+/// A concurrent reader sees the old or the new content. A cancellation leaves one of them, and no other file.
 TEST_F(fs_whole, a_replacement_is_never_seen_in_part) {
   const std::string a(100'000, 'a');
   const std::string b(100'000, 'b');
@@ -213,7 +213,7 @@ TEST_F(fs_whole, a_file_is_not_copied_onto_itself_under_any_name) {
   EXPECT_FALSE(std::filesystem::exists(at("x")));
 }
 
-/// open(2) would wait for the other side, and nobody could call it back.
+/// open(2) would wait for the other side, and could not be cancelled.
 TEST_F(fs_whole, a_fifo_without_another_side_is_not_waited_for) {
   folder.write("f", "content");
   ::mkfifo(at("fifo").c_str(), 0600);
@@ -227,7 +227,7 @@ TEST_F(fs_whole, a_fifo_without_another_side_is_not_waited_for) {
   });
 }
 
-/// With O_NONBLOCK open(2) says EAGAIN there. The thread has the lease until the kernel says that somebody wants it back.
+/// Holds a lease until the kernel asks for it back. An open(2) with O_NONBLOCK fails with EAGAIN meanwhile.
 class lease {
  public:
   explicit lease(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
@@ -276,7 +276,7 @@ TEST_F(fs_whole, a_fifo_is_read_to_its_end_and_written_as_there_is_room) {
   const std::string bytes = numbered(1'000'000);
   ::mkfifo(at("fifo").c_str(), 0600);
   run_it([&]() -> task<void> {
-    // So that neither is too early.
+    // Keeps both sides open, so that the writer and the reader may start in any order.
     file both = must(co_await open_options().read().write().custom_flags(O_NONBLOCK).open(at("fifo")));
     std::atomic<bool> written{false};
     const auto writes = [&]() -> task<void> {

@@ -1,4 +1,4 @@
-// Actors: what they are told and asked, and who hears of it when they fail.
+// Actors: tell and ask, and where their failures are reported.
 #include "door.hpp"
 
 #include <rota/error.hpp>
@@ -238,7 +238,7 @@ TEST(actors, need_a_runtime_for_functions_that_wait) {
   EXPECT_THROW(static_cast<void>(actor_ref<account>().tell([](account&) {})), std::logic_error);
 }
 
-/// How often it was made, and by which one it is.
+/// Counts the objects made. Each one has a number.
 struct counted {
   explicit counted(std::atomic<int>& made) : all(&made), number(++made) {}
   counted(const counted&) = delete;
@@ -298,12 +298,12 @@ TEST(actors, rest_before_they_are_made_anew) {
     }
     EXPECT_EQ(a.stats().restarts, 20U);
     EXPECT_EQ(executor_for->stats().restarts, 20U);
-    // It goes while it rests.
+    // The actor is destroyed during its pause.
     EXPECT_EQ(a.tell(fail), send_status::sent);
   }
 }
 
-/// Each fails with its first message, and rests for another time than its neighbours. Some end meanwhile.
+/// Each actor fails at its first message; their pauses differ, and some are destroyed meanwhile.
 TEST(actors, rest_beside_many_others) {
   executor threads(2U);
   std::atomic<int> made{0};
@@ -392,7 +392,7 @@ TEST(actors, tell_those_above_them) {
   }
   above.join();
   EXPECT_EQ(text_of(above.error()), "again");
-  // Nobody is there any more.
+  // The supervisor has ended.
   actor<account> below(threads, poor, {}, above.ref().supervisor());
   EXPECT_EQ(below.tell([](account&) { throw std::runtime_error("alone"); }), send_status::sent);
   below.join();
@@ -597,7 +597,7 @@ TEST(mailboxes, refuse_restarts_out_of_range) {
 TEST(mailboxes, time_a_wait_now_and_then) {
   executor threads(1);
   auto box = threads.make_mailbox<int>([](int) {});
-  // One in 64 visits; a visit may serve several of these.
+  // The wait is measured in one of 64 visits; a visit may serve several messages.
   while (box.stats().visits < 200) {
     EXPECT_EQ(box.send(1), send_status::sent);
     box.drain();
@@ -626,7 +626,7 @@ TEST(mailboxes, whose_handlers_cannot_be_moved) {
   EXPECT_EQ(box.stats().served, 1U);
 }
 
-// A thousand wait at every moment, beside one that is handled.
+// About a thousand messages wait at each moment, and one is being handled.
 TEST(mailboxes, say_how_many_wait) {
   executor threads(1);
   address<int> itself;
@@ -646,7 +646,7 @@ TEST(mailboxes, say_how_many_wait) {
   EXPECT_LT(most, 1500U);
 }
 
-// Its closure looks as if it could be copied.
+// The closure's type looks copyable.
 TEST(mailboxes, may_have_handlers_that_cannot_be_copied) {
   executor threads(1);
   std::vector<std::unique_ptr<int>> kept;

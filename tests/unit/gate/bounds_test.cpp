@@ -83,7 +83,7 @@ TEST(a_bounded_mailbox, tells_those_that_wait_that_it_is_closed) {
   for (int i = 0; i < 3; ++i) {
     ends.push_back(std::async(std::launch::async, [to = box.address(), i] { return to.send(i); }));
   }
-  std::this_thread::sleep_for(5ms);  // most often they wait by now; if not, they find it closed
+  std::this_thread::sleep_for(5ms);  // usually they wait by now; if not, they find it closed
   box.close();
   for (auto& each : ends) EXPECT_EQ(each.get(), send_status::closed);
 }
@@ -145,7 +145,7 @@ TEST(a_bounded_mailbox, drops_beside_its_consumer) {
   EXPECT_EQ(static_cast<std::uint64_t>(seen) + box.stats().dropped, 9000U);
 }
 
-/// Sends another whenever one ends, and be it one that was moved from, as long as there are any left.
+/// When one ends, even a moved-from one, it sends another while `left` is not 0.
 struct echo {
   echo(const address<echo>& where, int& how_often) noexcept : to(&where), left(&how_often) {}
   echo(echo&& other) noexcept : to(other.to), left(other.left) {}

@@ -4,7 +4,7 @@
 
 namespace rota::gate {
 
-/// What a handler may be held in.
+/// Holds a handler until the test opens it.
 class door {
  public:
   void open() { opened_.count_down(); }

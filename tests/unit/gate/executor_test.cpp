@@ -61,7 +61,7 @@ TEST(an_executor, takes_higher_bands_first_and_the_lowest_now_and_then) {
   EXPECT_LT(order.rfind('h'), order.rfind('n')) << order;
 }
 
-/// Always ready.
+/// A mailbox that is always ready.
 class hot {
  public:
   hot(executor& threads, priority_band band)
@@ -91,7 +91,7 @@ TEST(an_executor, leaves_no_band_alone) {
   served.wait();
 }
 
-// A thread that always has something in its own list, and one that waits for what is in its list.
+// One thread's own list is never empty. The other thread waits for work in its own list: it must be stolen.
 TEST(an_executor, leaves_nothing_behind_a_handler_that_waits_for_it) {
   executor threads(2);
   std::promise<void> answered;
@@ -191,7 +191,7 @@ TEST(an_executor, says_which_option_is_out_of_range) {
   EXPECT_EQ(said({.capacity = 1, .budget = 65536, .time_slice = 0ns}), "nothing");
 }
 
-// Everything at once: many boxes, many senders, some boxes go while they are sent to. What was sent was served or dropped.
+// Many boxes and senders, and boxes that are destroyed during sends: each sent message is served or dropped.
 TEST(an_executor, accounts_for_every_message) {
   executor threads(2);
   constexpr int boxes = 64;

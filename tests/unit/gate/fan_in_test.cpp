@@ -89,7 +89,7 @@ TEST(a_fan_in, of_4032_producers_finds_those_that_have_something) {
 }
 
 TEST(a_full_segment, refuses_and_leaves_the_item_alone) {
-  fan_in<std::unique_ptr<int>> in({.segment = 3});  // that makes four
+  fan_in<std::unique_ptr<int>> in({.segment = 3});  // rounded up to four
   auto from = in.make_producer();
   for (int i = 0; i < 4; ++i) ASSERT_EQ(from.try_push(std::make_unique<int>(i)), send_status::sent);
   auto late = std::make_unique<int>(4);
@@ -130,7 +130,7 @@ TEST(a_full_segment, blocks_a_push_until_there_is_room) {
   EXPECT_EQ(next, 20'000) << "the end comes when the last producer has gone, and not before";
 }
 
-// Blocked or not yet: which of the two, nobody can say. The model tries both.
+// The push may or may not have blocked: this test cannot tell. The model tries both.
 TEST(a_full_segment, tells_a_push_that_waits_of_the_close) {
   for (int round = 0; round < 200; ++round) {
     fan_in<int> in({.segment = 1});
@@ -203,7 +203,7 @@ TEST(a_producer, that_was_moved_from_is_empty) {
   EXPECT_THROW(static_cast<void>(none.push(1)), std::logic_error);
   auto one = in.make_producer();
   auto two = std::move(one);
-  EXPECT_FALSE(one);  // NOLINT: what it says when it was moved from
+  EXPECT_FALSE(one);  // NOLINT: checks its moved-from state
   EXPECT_THROW(static_cast<void>(one.try_push(1)), std::logic_error);  // NOLINT: the same
   EXPECT_EQ(two.push(1), send_status::sent);
   one = std::move(two);
@@ -334,7 +334,7 @@ TEST(an_item, may_want_a_large_alignment) {
   EXPECT_EQ(next, 4);
 }
 
-// Eight threads with small segments, which block, and a consumer that sleeps: nothing is lost, and each one's order is kept.
+// Eight threads with small segments, which block, and a consumer that sleeps: no item is lost or reordered.
 class eight_producers : public ::testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(consumers, eight_producers, ::testing::Bool(), [](const auto& takes) {
   return std::string(takes.param ? "take" : "drain");
@@ -368,12 +368,12 @@ TEST_P(eight_producers, lose_nothing) {
   for (const std::uint64_t got : next) EXPECT_EQ(got, each);
 }
 
-// More producers than slots: they come, push a little and go, and the schedule of one that has left meets the next one's.
+// More producers than slots. Each pushes a little and leaves; its last schedule() races with the successor's.
 TEST(a_slot, storm) {
   constexpr int threads = 4;
   constexpr int rounds = 2'000;
   fan_in<int> in({.producers = 3, .segment = 4});
-  auto keeper = in.make_producer();  // no end before all have been here
+  auto keeper = in.make_producer();  // prevents the end until all have pushed
   std::atomic<int> sent{0};
   std::vector<std::jthread> pushing;
   std::atomic<int> busy{threads};
@@ -405,7 +405,7 @@ TEST(a_slot, storm) {
   });
 }
 
-// Producers beside a close: what they were told was sent is taken, and what was refused they have back.
+// Producers beside a close: a sent item is taken, and a refused one stays with its producer.
 TEST(a_close, beside_producers_keeps_their_accounts) {
   for (int round = 0; round < 200; ++round) {
     fan_in<std::unique_ptr<int>> in({.producers = 4, .segment = 4});

@@ -1,4 +1,4 @@
-// Mailboxes and tasks: what waits for room, for emptiness, for the end.
+// Mailboxes and tasks: waits for space, for an empty mailbox, and for its end.
 #include "support/manual_scheduler.hpp"
 
 #include <rota/error.hpp>
@@ -74,7 +74,7 @@ TEST(mailboxes_and_tasks, a_task_that_waits_hears_of_the_close) {
   box.pause();
   auto sender = tasks.spawn(send_several(box.address(), 0, 3));
   while (box.stats().depth == 0) std::this_thread::yield();
-  std::this_thread::sleep_for(2ms);  // most often it waits by now; if not, it finds it closed
+  std::this_thread::sleep_for(2ms);  // usually it waits by now; if not, it finds it closed
   box.close();
   EXPECT_EQ(sender.join(), 1);
 }
@@ -178,7 +178,7 @@ void let_others_act(manual_scheduler& s) {
   s.passed->note(s.time);
 }
 
-/// A thread of the executor may be the one that wakes the task.
+/// A thread of the executor may wake the task.
 void run_to_end(manual_scheduler& s, const join_handle<bool>& end) {
   while (!end.is_done()) {
     s.run_until_idle();
@@ -186,7 +186,7 @@ void run_to_end(manual_scheduler& s, const join_handle<bool>& end) {
   }
 }
 
-/// What comes out of a timeout around `waits`, which sees an end when the deadline has passed.
+/// Expects that a timeout around `waits` reports its deadline: the end is seen after the deadline.
 template <class Waits>
 void expect_late(manual_scheduler& s, Waits waits) {
   bool went_on = false;

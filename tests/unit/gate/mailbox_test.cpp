@@ -178,7 +178,7 @@ TEST(a_mailbox, that_was_moved_from_says_so) {
   EXPECT_THROW(static_cast<void>(address<int>().send(1)), std::logic_error);
 }
 
-// The usual actor: its handler owns it.
+// The usual actor: the handler owns its mailbox.
 TEST(a_mailbox, may_be_owned_by_its_own_handler) {
   struct self {
     mailbox<int> box;
@@ -206,7 +206,7 @@ TEST(a_mailbox, may_go_in_the_last_round_of_another) {
       threads.make_mailbox<std::shared_ptr<mailbox<int>>>([](const std::shared_ptr<mailbox<int>>&) {});
   auto owned = std::make_shared<mailbox<int>>();
   *owned = threads.make_mailbox<int>([&](int) {
-    second = {};  // destroys a message that owns the mailbox whose handler this is
+    second = {};  // destroys a message that owns this handler's mailbox
     gone.count_down();
   });
   const auto to = owned->address();

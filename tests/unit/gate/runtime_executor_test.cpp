@@ -1,4 +1,4 @@
-// Executors on a runtime: consumers that are tasks, and handlers that are coroutines.
+// Executors on a runtime: consumers are tasks, and handlers may be coroutines.
 #include <rota/cancel.hpp>
 #include <rota/error.hpp>
 #include <rota/gate/mailbox.hpp>
@@ -27,7 +27,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// In the frame of a handler: says when it goes.
+/// Lies in the frame of a handler, and counts its destruction.
 class mark {
  public:
   explicit mark(std::atomic<int>& gone) noexcept : gone_(&gone) {}
@@ -193,7 +193,7 @@ TEST(executors_on_a_runtime, an_executor_that_goes_ends_what_waits) {
       EXPECT_EQ(late.back().send(1), send_status::sent);
     }
     asleep.wait_for(10);
-    // The executor goes first.
+    // The executor is destroyed before the mailboxes.
     std::vector<mailbox<int>> later = std::move(boxes);
     static_cast<void>(later);
   }
@@ -239,7 +239,7 @@ TEST(executors_on_a_runtime, a_handler_destroys_its_own_mailbox) {
     ++after;
   }));
   to = box->address();
-  // The second may come too late.
+  // The second message may come too late.
   EXPECT_EQ(to.send(1), send_status::sent);
   static_cast<void>(to.send(2));
   while (on_tasks.stats().mailboxes != 0) std::this_thread::yield();
@@ -566,7 +566,7 @@ TEST(executors_on_a_runtime, may_be_waited_for_where_blocking_is_right) {
     drains();
     co_return;
   });
-  // A task of another runtime holds nobody up but its own worker.
+  // A task of another runtime blocks only its own worker.
   runtime others({.workers = 1});
   others
       .spawn([&]() -> task<> {
@@ -615,7 +615,7 @@ TEST(executors_on_a_runtime, count_a_message_that_is_being_handled_as_served) {
         on_tasks.make_mailbox<int>([&asleep](int value) { return asleep(value); }, {.capacity = capacity});
     for (int i = 0; i < 10; ++i) EXPECT_EQ(box.send(i), send_status::sent);
     asleep.wait_for(1);
-    // The account is made before the handler's task begins.
+    // The statistics are updated before the handler's task begins.
     EXPECT_EQ(box.stats().served, 1U);
     EXPECT_EQ(box.stats().depth, 9U);
   }

@@ -26,7 +26,7 @@ class a_gate : public ::testing::Test {
 };
 using a_gate_death_test = a_gate;
 
-// The page that gates come from shows this, in its own words.
+// The example of the page that gates come from, which uses names of its own.
 TEST_F(a_gate, the_first_example) {
   std::deque<int> queue{1, 2};
   EXPECT_TRUE(gate.schedule());
@@ -91,7 +91,7 @@ TEST_F(a_gate, scheduled_between_the_waker_and_the_word_is_seen_now_or_later) {
   signal_gate other(11, word, waker);
   gate.schedule();
   EXPECT_EQ(waker.try_take(), std::optional(5U));
-  other.schedule();  // the word was not empty, so the waker hears nothing
+  other.schedule();  // the word was not empty, so the waker is not notified
   EXPECT_FALSE(waker.has_marks());
   EXPECT_EQ(std::popcount(word.take()), 2);
 }
@@ -137,7 +137,7 @@ TEST(a_waker, takes_its_words_in_turns) {
   for (int i = 0; i < 7; ++i) {
     const unsigned w = waker.wait();
     taken.push_back(w);
-    if (i < 4) waker.mark_active(w);  // it always has more
+    if (i < 4) waker.mark_active(w);  // one that always has more work
   }
   EXPECT_EQ(taken, (std::vector<unsigned>{0, 3, 62, 0, 3, 62, 0}));
   EXPECT_FALSE(waker.try_take().has_value());
@@ -152,7 +152,7 @@ TEST(a_waker, gives_up_at_its_deadline) {
   EXPECT_FALSE(waker.wait_until(std::chrono::steady_clock::time_point::min()).has_value());
 }
 
-// One item at a time: each producer waits until its item is done, so the consumer sleeps again and again, without a deadline.
+// Each producer waits until its item is handled, so the consumer sleeps again and again, without a deadline.
 TEST(a_waker, wakes_its_consumer_each_time) {
   constexpr unsigned rounds = 2'000;
   signal_waker waker;
@@ -194,7 +194,7 @@ TEST(a_waker, wakes_its_consumer_each_time) {
   for (const lane& each : lanes) EXPECT_TRUE(each.gate.is_idle());
 }
 
-// Many gates, each pushed to by everybody, under one lock each: what was pushed is eaten, in order, and by one at a time.
+// All producers push to all gates, each under a lock: items are taken in order, by one consumer at a time.
 TEST(gates, many_and_many_producers) {
   constexpr unsigned gates = 200;
   constexpr int items = 5'000;

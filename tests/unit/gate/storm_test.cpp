@@ -1,4 +1,4 @@
-// What went wrong in designs like this one: mailboxes that come and go beside their senders, consumers that share a waker.
+// Known hazards of such designs: mailboxes that come and go during sends; consumers that share a waker.
 #include <rota/gate/mailbox.hpp>
 #include <rota/gate/signal_gate.hpp>
 
@@ -20,7 +20,7 @@
 namespace rota::gate::storm_test {
 namespace {
 
-/// Where senders find mailboxes that their owner makes and destroys meanwhile.
+/// Lets senders find mailboxes, which their owner makes and destroys meanwhile.
 class directory {
  public:
   explicit directory(std::size_t size) : entries_(size) {}
@@ -50,7 +50,7 @@ TEST(mailboxes_that_come_and_go, account_for_what_is_sent_to_them) {
     std::vector<mailbox<std::uint64_t>> boxes(alive);
     const auto make = [&](std::size_t i) {
       boxes[i] = threads.make_mailbox<std::uint64_t>([&served](std::uint64_t count) {
-        // relaxed. A sum.
+        // relaxed: only a sum.
         served.fetch_add(count, std::memory_order_relaxed);
       });
       all.set(i, boxes[i].address());
@@ -104,12 +104,12 @@ TEST(a_sender, is_the_last_to_know_of_a_mailbox_that_went_while_it_waited) {
   begun.wait();
   box.reset();
   senders.clear();
-  threads.reset();  // what a consumer destroys, it destroys a little later
+  threads.reset();  // a consumer may destroy items a little later
   EXPECT_EQ(token.use_count(), 1);
 }
 
-/// Two consumers share the words of one waker: its role goes from one to the other under a lock, and each keeps one queue of those that it
-/// finds and gives the others back before it serves it.
+/// Two consumers share the words of one waker. A lock passes the waker's consumer role between them. Each
+/// keeps one queue that it has found, and gives the others back before it serves that one.
 TEST(two_consumers, share_one_waker) {
   constexpr unsigned words = 2;
   constexpr unsigned queues = 2 * 64;
@@ -122,7 +122,7 @@ TEST(two_consumers, share_one_waker) {
     signal_gate gate;
     std::atomic<int> pushed{0};
     std::atomic<int> inside{0};
-    int taken = 0;  // of who executes it
+    int taken = 0;  // used only by the consumer that serves it
   };
   std::deque<queue> all;
   for (unsigned q = 0; q < queues; ++q) all.emplace_back(q % 64, word[q / 64], waker);
@@ -149,14 +149,14 @@ TEST(two_consumers, share_one_waker) {
       EXPECT_EQ(++mine.inside, 1);
       int count = 0;
       do {
-        // acquire. The pushes that the begin has seen.
+        // acquire: pairs with the release of the pushes that begin() has seen.
         const int there = mine.pushed.load(std::memory_order_acquire);
         count += there - mine.taken;
         mine.taken = there;
         --mine.inside;
-        // Whoever begins the next round counts itself in again.
+        // The consumer that begins the next round increments `inside` again.
       } while (mine.gate.finish_or_continue() && ++mine.inside == 1);
-      // The last one gives the role up: it wakes who waits with it.
+      // The consumer that takes the last items wakes the other one, which waits with the role.
       if (taken.fetch_add(count) + count == total) waker.mark_active(0);
     }
   };

@@ -1,4 +1,4 @@
-// An answer out of bytes, however they come.
+// An answer is assembled from bytes, however they arrive.
 #include "http_get/answer.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ struct taken {
   int parts = 0;
 };
 
-/// Gives all of it, at most so many bytes at a time, and takes what comes.
+/// Feeds all bytes, at most `at_a_time` at once, and takes the results.
 taken feed(answer& to, std::string_view bytes, std::size_t at_a_time) {
   taken t;
   while (!bytes.empty() && to.error().empty()) {
@@ -59,7 +59,7 @@ TEST(answer, gathers_small_chunks) {
   EXPECT_TRUE(a.error().empty()) << a.error();
   EXPECT_TRUE(a.is_done());
   EXPECT_EQ(t.body, body);
-  // 64 KiB of the connection at a time: of each piece one part.
+  // The connection gives 64 KiB at a time: each chunk becomes one part.
   EXPECT_LE(t.parts, static_cast<int>(all.size() / 60'000) + 1);
 }
 

@@ -1,4 +1,4 @@
-// Whatever the cuts of the stream, and whatever the size of the buffer, the same bytes come out.
+// The same bytes come out for any cuts of the stream and any size of the buffer.
 #include "unit/io/io_support.hpp"
 
 #include <rota/io/algorithms.hpp>
@@ -18,7 +18,7 @@ using io::buffered_writer;
 using io::result;
 using piece = result<std::optional<std::string_view>>;
 
-/// What the whole text is, taken apart at once.
+/// Splits the whole text at once, as the expected result.
 std::vector<std::string> taken_apart(std::string_view text, std::string_view delimiter) {
   std::vector<std::string> pieces;
   for (;;) {
@@ -45,7 +45,7 @@ task<std::vector<std::string>> split_of(std::string_view text, std::string_view 
   co_return pieces;
 }
 
-/// Pieces of 0 .. 60 letters; the letters are those of the delimiters, so that there are many that are nearly one.
+/// Random letters of the delimiters: pieces of 0 .. 60 letters, and many incomplete delimiters.
 std::string text_for_splits(std::uint64_t seed) {
   cutter draw(4, seed);
   std::string text;
@@ -272,7 +272,7 @@ TEST(fill, refuses_more_than_may_be_buffered_before_it_reads) {
     all.consume(all.buffered().size());
     const auto none = co_await all.more();
     EXPECT_TRUE(none.has_value()) << "there is room again";
-    // Whatever the buffer has room for when it has grown.
+    // Any amount that fits into the grown buffer.
     source again(text, cutter(most));
     buffered_reader<source> wide(again, 10'000'000);
     const auto no_more = co_await wide.fill(most);
@@ -411,7 +411,7 @@ TEST(whole, reads_that_are_cancelled_leave_only_what_was_read) {
   });
 }
 
-/// A reader that is cancelled in the middle of a line, again and again, loses none of it.
+/// A reader that is cancelled in the middle of a line, again and again, loses no byte.
 TEST(a_cancelled_line, is_read_by_the_next_one) {
   on_one_worker([]() -> task<> {
     const std::string text = "a line of some length\nand another one\n";
@@ -431,7 +431,7 @@ TEST(a_cancelled_line, is_read_by_the_next_one) {
   });
 }
 
-/// A fill that is cancelled in the middle of a message, again and again, loses none of it.
+/// A fill that is cancelled in the middle of a message, again and again, loses no byte.
 TEST(a_cancelled_fill, is_gone_on_with_by_the_next_one) {
   on_one_worker([]() -> task<> {
     const std::string text = "0123456789abcdefghijklmnopqrstuvwxyz";

@@ -1,4 +1,4 @@
-// The stream in memory, and what is made of streams: copies, limits, counts.
+// The in-memory stream, and adapters of streams: copies, limits, counts.
 #include "unit/io/io_support.hpp"
 
 #include <rota/channel/select.hpp>
@@ -118,7 +118,7 @@ TEST(duplex, a_close_wakes_who_waits_at_either_end) {
     EXPECT_TRUE(theirs.try_write(bytes_of("x")).has_value());
     std::array<std::byte, 1> one;
     EXPECT_TRUE(ours.try_read(one).has_value());
-    // `ours` waits to read, and to write; `theirs` has something to read, and room.
+    // `ours` waits to read and to write; `theirs` has bytes to read, and space to write.
     const std::error_code closed = make_error_code(errc::closed);
     join_handle<void> reader = spawn(waits_in_vain(ours, closed, 1));
     join_handle<void> writer = spawn(writes_in_vain(ours, closed));
@@ -160,7 +160,7 @@ TEST(duplex, is_a_case_of_a_select) {
   });
 }
 
-/// The cancellation meets the operation that comes last in a turn.
+/// The cancellation arrives at the last operation of a turn.
 TEST(duplex, a_read_at_the_end_of_its_turn_loses_no_byte) {
   on_one_worker([]() -> task<> {
     auto [ours, theirs] = io::duplex(1000);
@@ -212,7 +212,7 @@ TEST(copies, go_until_the_end_or_the_limit) {
   });
 }
 
-/// client <-> ours | theirs' copy_both | server: each side finishes in its own time.
+/// client <-> ours | theirs' copy_both | server: each side finishes at its own time.
 TEST(copies, both_ways_pass_on_each_end_and_go_on) {
   run([]() -> task<> {
     auto [client, near] = io::duplex(100);
@@ -233,7 +233,7 @@ TEST(copies, both_ways_pass_on_each_end_and_go_on) {
   });
 }
 
-/// Says that it has finished as `Given` does.
+/// shutdown_write() returns a `Given`.
 template <class Given>
 struct closing_stream {
   task<result<std::size_t>> read(std::span<std::byte> /*into*/) { co_return 0; }
@@ -284,7 +284,7 @@ TEST(copies, both_ways_end_when_one_fails) {
     auto [far, server] = io::duplex(10);
     auto copying = spawn([&]() -> task<result<io::copied>> { co_return co_await io::copy_both(near, far); });
     {
-      const duplex_end gone = std::move(server);  // nobody reads there, and nothing comes from there any more
+      const duplex_end gone = std::move(server);  // `far` has no reader and gets no more bytes
     }
     const result<std::size_t> put = co_await client.write(bytes_of("x"));
     EXPECT_TRUE(put.has_value());
@@ -293,7 +293,7 @@ TEST(copies, both_ways_end_when_one_fails) {
   });
 }
 
-/// A stream whose read is worse than an error.
+/// A stream that throws from read().
 struct throwing_stream {
   task<result<std::size_t>> read(std::span<std::byte> /*into*/) {
     co_await yield();
@@ -304,7 +304,7 @@ struct throwing_stream {
 
 TEST(copies, both_ways_end_when_one_throws) {
   run([]() -> task<> {
-    auto [client, near] = io::duplex(100);  // nothing ever comes from there
+    auto [client, near] = io::duplex(100);  // no bytes come from `client`
     throwing_stream far;
     bool has_thrown = false;
     try {

@@ -1,4 +1,4 @@
-// Readers and writers for the tests of this room.
+// Readers and writers for the tests of this folder.
 #pragma once
 
 #include "unit/runtime/runtime_support.hpp"
@@ -26,7 +26,7 @@ inline std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Pieces of 1, 2, .. `most` bytes, in an order that `seed` says.
+/// Returns sizes from 1 to `most`, in an order that depends on `seed`.
 class cutter {
  public:
   explicit cutter(std::size_t most, std::uint64_t seed = 1) noexcept : most_(most), state_(seed) {}
@@ -40,7 +40,7 @@ class cutter {
   std::uint64_t state_;
 };
 
-/// Gives a text in pieces, waits a turn before each, and then its error, or the end.
+/// Delivers a text in pieces, with a yield before each, and then its error or the end.
 class source {
  public:
   source(std::string_view text, cutter cuts) noexcept : text_(text), cuts_(cuts) {}
@@ -63,7 +63,7 @@ class source {
   cutter cuts_;
 };
 
-/// Takes pieces, waits a turn before each; after `most` bytes no more, and that is an error, or 0.
+/// Accepts pieces, with a yield before each; after `most` bytes it returns an error, or 0.
 class sink {
  public:
   explicit sink(cutter cuts) noexcept : cuts_(cuts) {}
@@ -89,7 +89,7 @@ class sink {
   cutter cuts_;
 };
 
-/// As a task of a runtime with one worker: what it spawns runs when it gives its turn up, and not before.
+/// Runs `body` as a task on one worker: a task that it spawns runs only when it yields or waits.
 template <class F>
 void on_one_worker(F body) {
   runtime rt(with_workers(1));

@@ -1,4 +1,4 @@
-// Bytes in memory that are read, bytes that go nowhere, and bytes that are skipped.
+// Reading bytes of memory, writing bytes to nowhere, and skipping bytes.
 #include "unit/io/io_support.hpp"
 
 #include <rota/io/algorithms.hpp>
@@ -46,7 +46,7 @@ TEST(span_reader, takes_a_literal_without_the_zero_at_its_end) {
   EXPECT_EQ(text_of(span_reader(std::string_view("a\0b", 2)).left()), std::string("a\0", 2));
 }
 
-/// A loop over it never waits. Only a turn that is given up lets the other task run, and ends the loop.
+/// A loop over span_reader never waits. Only its yields let the other task run, which ends the loop.
 TEST(span_reader, gives_the_turn_up_though_it_never_waits) {
   runtime rt(with_workers(1));
   rt.spawn([]() -> task<> {

@@ -11,7 +11,7 @@
 namespace log_analyzer::analyse_test {
 namespace {
 
-/// What a file in memory has been written to.
+/// Returns what `write` writes to a file in memory.
 template <class Write>
 std::string written(const Write& write) {
   char* text = nullptr;

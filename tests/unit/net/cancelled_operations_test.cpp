@@ -1,4 +1,4 @@
-// A cancelled operation has no effect, wherever the cancellation meets it.
+// A cancelled operation has no effect, at any point of the cancellation.
 #include "unit/runtime/runtime_support.hpp"
 
 #include <rota/net/tcp_listener.hpp>
@@ -22,8 +22,8 @@ using net::result;
 using net::tcp_listener;
 using net::tcp_stream;
 
-/// A task that cancels itself and goes on until it has to give up its turn: the operation that comes last in a turn is
-/// the one that the cancellation meets.
+/// A task that cancels itself and runs until it must yield: the cancellation ends the last operation of that
+/// turn.
 struct victim {
   std::optional<join_handle<void>> self;
   int done = 0;
@@ -172,7 +172,7 @@ TEST(cancelled_operations, a_wait_at_the_end_of_its_turn_loses_no_signal) {
   runtime rt(with_workers(1));
   auto signals = rt.spawn(subscribes()).join();
   ASSERT_TRUE(signals.has_value());
-  ::raise(SIGUSR1);  // handled when this returns: workers block it
+  ::raise(SIGUSR1);  // handled by this thread now, as workers block it
   rt.spawn(a_cancelled_wait_takes_no_signal(*signals)).join();
 }
 

@@ -1,4 +1,4 @@
-// What an operation on a socket takes from its task's budget: a unit for each 16 KiB that it moves.
+// The cost of socket operations in their task's budget: one unit for each 16 KiB moved.
 #include "task/header.hpp"
 #include "unit/runtime/runtime_support.hpp"
 
@@ -26,7 +26,7 @@ constexpr std::size_t kib = 1024;
 
 int budget() noexcept { return core::current_task()->budget; }
 
-/// What the operation that ends now has cost, since the budget was `before`.
+/// Returns the cost of an operation that ends now; the budget was `before`.
 int cost(int before) noexcept { return before - budget(); }
 
 task<> set_flag(bool& flag) {
@@ -160,7 +160,7 @@ TEST(charge, a_read_that_wins_a_select_costs_what_it_has_moved) {
   rt.spawn(selects_a_read()).join();
 }
 
-/// The write fills the socket and waits; then the value that is there wins.
+/// The write fills the socket and waits; then the receive wins, which is ready.
 task<> selects_past_a_write() {
   auto [near, far] = make_pair();
   const std::vector<std::byte> out(8 * 1024 * kib);
@@ -182,7 +182,7 @@ TEST(charge, a_write_that_loses_a_select_costs_what_it_has_moved) {
   rt.spawn(selects_past_a_write()).join();
 }
 
-/// The first read finds nothing; the second one wins.
+/// The first read finds no bytes; the second case wins.
 task<> selects_past_a_read_of_nothing() {
   auto [near, far] = make_pair();
   std::byte in[1];
@@ -200,7 +200,7 @@ TEST(charge, a_case_that_moves_nothing_costs_nothing) {
   rt.spawn(selects_past_a_read_of_nothing()).join();
 }
 
-/// 48 operations of 128 KiB are fewer than 128, and count as 384.
+/// 48 operations of 128 KiB: fewer than 128 operations, but they cost 384.
 task<> selects_many_reads(std::span<std::byte> block) {
   auto [near, far] = make_pair();
   auto [tx, rx] = channel::oneshot<int>();
@@ -224,7 +224,7 @@ TEST(charge, a_loop_of_selects_gives_its_turn_up_by_what_its_cases_move) {
 
 // ---- one operation that is many system calls
 
-/// 200 parts go by four system calls, none of which waits.
+/// 200 parts need four system calls, none of which waits.
 task<> writes_many_parts_with_a_spent_budget() {
   auto [near, far] = make_pair();
   const std::byte one[1] = {};
@@ -247,7 +247,7 @@ TEST(charge, a_write_of_many_system_calls_gives_its_turn_up_when_the_budget_is_s
   rt.spawn(writes_many_parts_with_a_spent_budget()).join();
 }
 
-/// 200 system calls of 64 bytes, with a budget of 128.
+/// 200 system calls of 64 bytes each, with a budget of 128.
 task<> writes_very_many_small_parts() {
   auto [near, far] = make_pair();
   const std::byte one[1] = {};

@@ -1,4 +1,4 @@
-// close() from another task: whoever waits hears of it, whatever he waits for, and so does who comes later.
+// close() from another task ends all waits with `closed`, and so do operations that begin later.
 #include "unit/net/net_support.hpp"
 
 #include <rota/error.hpp>
@@ -30,7 +30,7 @@ bool is_closed(const result<T>& got) {
   return !got.has_value() && got.error() == make_error_code(errc::closed);
 }
 
-/// Awaits what `operation` gives: it must wait, and then be told.
+/// Awaits `operation`, and expects that it ends with `closed`.
 template <class Operation>
 task<void> is_told(Operation operation, int& told) {
   const auto got = co_await operation();
@@ -38,7 +38,7 @@ task<void> is_told(Operation operation, int& told) {
   ++told;
 }
 
-/// They all wait at once for `socket`, which is closed then; and begin once more afterwards.
+/// Starts all operations on `socket`, closes it while they wait, and starts them once more.
 template <class Socket, class... Operation>
 task<void> closes(Socket& socket, Operation... operations) {
   int told = 0;
@@ -96,7 +96,7 @@ TEST(close, wakes_who_reads_and_who_writes) {
   });
 }
 
-// The read that waits without a try, since the one before had got all, is woken, too.
+// A read that waits without a try, since the last read has taken all bytes, is woken as well.
 TEST(close, wakes_who_has_read_all) {
   on_one_worker([]() -> task<> {
     auto [near, far] = co_await connected();
@@ -160,7 +160,7 @@ TEST(close, wakes_who_waits_at_unix_sockets) {
   });
 }
 
-// The socket is closed between the try and the wait, or in the middle of a try, by another thread.
+// Another thread closes the socket between the try and the wait, or during a try.
 TEST(close, is_never_missed) {
   runtime rt(with_workers(2));
   rt.spawn([]() -> task<> {
@@ -191,7 +191,7 @@ TEST(close, leaves_the_number_alone_until_the_last_owner_goes) {
       const tcp_stream gone = std::move(near);
     }
     EXPECT_EQ(open_files(), files - 1);
-    near.close();  // it is empty
+    near.close();  // near is moved-from
   });
 }
 

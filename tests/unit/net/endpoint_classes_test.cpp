@@ -1,4 +1,4 @@
-// The classes of addresses: the first and the last address of each range, and their neighbours.
+// The classes of addresses: first and last address of each range, and their neighbours.
 #include <string>
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What an endpoint is made of, its order, and its use as a key.
+// The parts of an endpoint, its order, and its use as a key.
 #include <array>
 #include <cstdint>
 #include <map>

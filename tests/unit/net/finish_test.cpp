@@ -1,4 +1,4 @@
-// The end of a connection in order: what was written last arrives, whatever the peer has sent that nothing reads.
+// finish(): the last written bytes arrive although the peer has sent bytes that are never read.
 #include "support/sanitized.hpp"
 #include "unit/net/net_support.hpp"
 
@@ -22,7 +22,7 @@ using net::result;
 using net::tcp_stream;
 using net::unix_stream;
 
-/// Reads to the end; the error, if there is one.
+/// Reads to the end. Returns the error, if there is one.
 template <class Stream>
 task<std::error_code> read_to_the_end(Stream& from, std::string& into) {
   std::array<std::byte, 100> buffer;
@@ -34,7 +34,7 @@ task<std::error_code> read_to_the_end(Stream& from, std::string& into) {
   }
 }
 
-/// A peer that writes more than is read, and then reads: what it has got to the end.
+/// A peer that writes more than the other side reads. Returns what it then reads up to the end.
 template <class Stream>
 task<std::string> talks_much_and_listens(Stream peer) {
   const std::vector<std::byte> much(100'000);
@@ -73,7 +73,7 @@ TEST(finish, delivers_the_last_answer_when_the_peer_has_sent_unread_input) {
   });
 }
 
-// The documented behaviour of the destructor, and the reason for finish().
+// The destructor's documented behaviour, and the reason for finish().
 TEST(finish, is_needed_since_a_destroyed_stream_with_unread_input_resets) {
   on_one_worker([]() -> task<> {
     auto [near, far] = co_await connected();
@@ -166,7 +166,7 @@ TEST(finish, discards_what_has_been_received_and_no_more) {
   });
 }
 
-// A child shares the connection: its shutdown would end that of the parent, and its read would take the parent's input.
+// A child shares the connection: its shutdown would end the parent's, and its reads would steal input.
 TEST(finish, is_refused_in_a_forked_child) {
   if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
   runtime rt(with_workers(1));

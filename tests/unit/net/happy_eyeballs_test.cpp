@@ -1,4 +1,4 @@
-// Attempts one after the other: who begins when, and who wins. On a virtual clock, with attempts that are made up.
+// The start order of attempts, and which one wins. On a virtual clock, with invented attempts.
 #include "net/happy_eyeballs.hpp"
 #include "unit/runtime/runtime_support.hpp"
 
@@ -16,7 +16,7 @@ namespace {
 
 using net::endpoint;
 
-/// What becomes of an attempt: it takes so long, and then this. By port, from 1 on.
+/// The duration and the result of an attempt. The attempts are numbered by port, from 1 on.
 struct planned {
   std::chrono::milliseconds takes;
   bool succeeds;
@@ -27,7 +27,7 @@ struct row {
   std::vector<planned> attempts;
   std::chrono::milliseconds delay;
   std::vector<int> begins;  // in milliseconds from the start
-  int winner;               // its port; 0: nobody
+  int winner;               // its port; 0: no attempt
   int over;
 };
 std::ostream& operator<<(std::ostream& out, const row& r) { return out << r.name; }
@@ -67,7 +67,7 @@ struct attempts {
   int living = 0;
 };
 
-/// In milliseconds.
+/// Returns the time since the start in milliseconds.
 int since_start(const attempts& all) {
   return static_cast<int>(
       std::chrono::duration_cast<std::chrono::milliseconds>(all.clock->now() - all.start).count());
@@ -130,7 +130,7 @@ TEST(addresses, of_two_families_take_turns) {
   EXPECT_TRUE(net::detail::in_turns({}).empty());
 }
 
-/// /etc/hosts knows it.
+/// Connects to a name in /etc/hosts.
 task<void> connects_by_name() {
   auto listener = net::tcp_listener::bind(endpoint::loopback_v4(0));
   const std::uint16_t port = listener->local_endpoint()->port();

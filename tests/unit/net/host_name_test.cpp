@@ -1,4 +1,4 @@
-// What the text of a host says, whichever resolver would be asked.
+// The meaning of a host's text, independent of the resolver.
 #include "net/host_name.hpp"
 #include "net/address_order.hpp"
 #include "net/resolve_ares.hpp"
@@ -23,7 +23,7 @@ using addresses = net::result<std::vector<endpoint>>;
 
 endpoint at(const std::string& text) { return endpoint::parse(text).value(); }
 
-/// Every way to ask: the system, the servers of the system, and a server of the test.
+/// All sources: the system, the system's servers, and a server of the test.
 std::vector<resolve_options> all_sources(const name_server& server) {
   std::vector<resolve_options> all(2);
   all[1].by = name_source::system;
@@ -34,7 +34,7 @@ std::vector<resolve_options> all_sources(const name_server& server) {
   return all;
 }
 
-/// Calls `check` with what each source says of each host. No server may be asked.
+/// Calls `check` with the answer of each source for each host. No server may be asked.
 template <class Check>
 void from_every_source(const std::vector<std::string>& hosts, address_family family, Check check) {
   run([&]() -> task<> {
@@ -155,7 +155,7 @@ TEST(address_order, keeps_the_order_of_each_family) {
   EXPECT_EQ(parts[1], four);
 }
 
-// A scope that is no interface has no route, whatever this machine has.
+// A scope that is not an interface has no route, on any machine.
 TEST(address_order, begins_with_the_family_that_has_a_route) {
   const std::vector<endpoint> six{at("[fe80::1%999999]:1")};
   const std::vector<endpoint> four{at("127.0.0.1:1")};

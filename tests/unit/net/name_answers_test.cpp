@@ -1,4 +1,4 @@
-// Two questions for one name, and what one answer alone is good for (RFC 8305, section 3).
+// Two questions for one name, and when one answer is enough (RFC 8305, section 3).
 #include "net/name_sources.hpp"
 #include "net/resolve_ares.hpp"
 #include "unit/net/name_server.hpp"
@@ -24,7 +24,7 @@ using addresses = net::result<std::vector<endpoint>>;
 
 constexpr auto for_ever = std::chrono::hours(1);
 
-/// What the server of the tests says; the limit and the delay are those of `asked`. `questions`: how many it has been asked meanwhile.
+/// Asks the test's server as `asked` says. `questions` becomes the number of questions that it has received.
 addresses answered(name_question asked, int& questions) {
   addresses got = std::unexpected(std::error_code());
   run([&]() -> task<> {
@@ -55,7 +55,7 @@ std::vector<std::string> sorted_texts(const addresses& got) {
 
 using texts = std::vector<std::string>;
 
-// c-ares asks a server that is silent again after some seconds: one question for each family says that nothing has waited for that.
+// c-ares repeats a question after some seconds: one question per family shows that the answer did not wait.
 TEST(name_answers, of_one_family_are_enough_when_the_other_one_never_comes) {
   ROTA_NEEDS_NAME_SERVERS();
   int questions = 0;
@@ -94,7 +94,7 @@ TEST(name_answers, of_one_family_need_no_other_question) {
   EXPECT_EQ(sorted_texts(answered(six)), texts{"[fd00::1]:80"});
 }
 
-// The public function, with its own delay and limit.
+// Calls the public function, with its own delay and limit.
 TEST(name_answers, are_given_by_resolve_though_one_question_is_never_answered) {
   ROTA_NEEDS_NAME_SERVERS();
   run([]() -> task<> {

@@ -1,4 +1,4 @@
-// Names of addresses: by the system, and by name servers, which are one of ours here.
+// Names of addresses: by the system, and by name servers, one of which belongs to the test.
 #include "net/host_name.hpp"
 #include "net/resolve_ares.hpp"
 #include "unit/net/name_server.hpp"
@@ -25,7 +25,7 @@ endpoint at(const char* text) { return endpoint::parse(text).value(); }
 #define ROTA_NEEDS_NAME_SERVERS() \
   if (!net::detail::can_ask_name_servers()) GTEST_SKIP() << "built without c-ares"
 
-/// Beside a server of ours.
+/// Runs `body` beside a name server of the test.
 template <class F>
 void beside_a_name_server(F body) {
   run([&]() -> task<> {
@@ -48,7 +48,7 @@ name_options by(const name_server& server) {
 struct row {
   const char* what;
   const char* address;
-  const char* name;  // null: the error
+  const char* name;  // null: an error is expected
   std::error_code error = {};
 };
 std::ostream& operator<<(std::ostream& out, const row& r) { return out << r.what; }
@@ -118,7 +118,7 @@ TEST(name_of, ends_at_once_when_it_is_cancelled) {
   });
 }
 
-// The other direction of what resolve() says of "localhost".
+// The reverse of resolve("localhost").
 TEST(name_of, this_host_asks_no_resolver) {
   run([]() -> task<> {
     name_options how;
@@ -137,7 +137,7 @@ TEST(name_of, this_host_asks_no_resolver) {
   });
 }
 
-// 192.0.2.0/24 is for documents, and no name server knows a name there, or none answers.
+// 192.0.2.0/24 is reserved for documentation: no name server has a name for it, or none answers.
 TEST(name_of, by_the_system_ends_with_an_error_if_there_is_no_name) {
   run([]() -> task<> {
     name_options how;

@@ -1,4 +1,4 @@
-// A name server for tests, on a port of the loopback device: what it says is in the name that it is asked for.
+// A name server for tests, on a loopback port. The requested name determines its answer.
 #pragma once
 
 #include "unit/net/net_support.hpp"
@@ -19,11 +19,11 @@
 
 namespace rota::test {
 
-/// Names: "v4", "v6", "both", "none" (there is no such name), "nothing" (no address), "broken" (SERVFAIL), "refused", "silent" (no answer), "garbage",
-/// "cut" (an answer that ends in the middle), "other" (an answer to another question, then a right one), "alias", "large" (by TCP alone), "only4" and "only6" (no answer
-/// for the other family), "late6" (the answer for IPv6 comes some time after the one for IPv4); each with ".test".
-///
-/// Addresses: see names_of().
+/// Names, each with ".test": "v4", "v6", "both", "none" (no such name), "nothing" (no address), "broken"
+/// (SERVFAIL), "refused", "silent" (no answer), "garbage", "cut" (a truncated answer), "other" (an answer to
+/// another question, then a right one), "alias", "large" (by TCP alone), "only4" and "only6" (no answer for
+/// the
+/// other family), "late6" (the IPv6 answer comes some time after the IPv4 answer). Addresses: see names_of().
 class name_server {
  public:
   name_server() : name_server(bound()) {}
@@ -61,7 +61,7 @@ class name_server {
       net::result<net::tcp_stream> one = co_await tcp_.accept();
       if (!one.has_value()) co_return;
       std::array<std::byte, 512> buffer;
-      // One question, which comes as a whole: it is small, and the other side writes it at once.
+      // One question, which one read receives as a whole: it is small, and the client writes it at once.
       const net::result<std::size_t> size = co_await one->read(buffer);
       if (size.value_or(0) < 3) continue;
       ++by_tcp_;
@@ -69,7 +69,7 @@ class name_server {
         bytes framed;
         put(framed, each.size());
         framed.insert(framed.end(), each.begin(), each.end());
-        // In two parts, so that one of them is read before the other is there.
+        // Sends two parts, so that the client reads the first one before the second exists.
         const std::span<const std::byte> all(framed);
         const net::result<std::size_t> first = co_await one->write_all(all.first(7));
         EXPECT_TRUE(first.has_value());
@@ -88,7 +88,7 @@ class name_server {
   explicit name_server(both of)
       : udp_(std::move(of.udp)), tcp_(std::move(of.tcp)), at_(demand(udp_.local_endpoint())) {}
 
-  /// On one port, which another process may have for streams already: then on another one.
+  /// Binds one port for UDP and TCP; retries if another process has the TCP port.
   static both bound() {
     for (;;) {
       net::udp_socket udp = demand(net::udp_socket::bind(net::endpoint::loopback_v4(0)));
@@ -116,7 +116,7 @@ class name_server {
   struct record {
     std::uint16_t type;
     bytes data;
-    std::size_t of = 0xC00C;  // the name of the question
+    std::size_t of = 0xC00C;  // a pointer to the question's name
   };
   static record address(std::uint16_t type, std::uint8_t last) {
     bytes data(type == type_a ? 4 : 16);
@@ -125,7 +125,7 @@ class name_server {
     return {type, std::move(data)};
   }
 
-  /// `flags`: those of the answer, with its code.
+  /// `flags`: the flags of the answer, including its code.
   static bytes message(std::span<const std::byte> question,
                        std::uint16_t id,
                        std::size_t flags,
@@ -153,7 +153,7 @@ class name_server {
   static constexpr std::size_t head = 12;
   struct asked_name {
     std::string text;
-    std::size_t end;  // where its last byte lies
+    std::size_t end;  // the position of its last byte
   };
   static asked_name name_of(std::span<const std::byte> asked) {
     std::string name;
@@ -169,7 +169,7 @@ class name_server {
     return two_at(asked, name_of(asked).end + 1) == type_aaaa;
   }
 
-  /// The name of an address: "a.b" in labels, with the root.
+  /// Returns a record with the name "a.b", as labels with the root.
   static record named(std::string_view text) {
     bytes data;
     for (std::size_t at = 0; at < text.size();) {
@@ -182,7 +182,7 @@ class name_server {
     return {type_ptr, std::move(data)};
   }
 
-  /// 10.20.30.0 to 10.20.30.9, by the last number, and fd12:3456:789a:bcde:f1e:2d3c:4b5a:6978. Other questions are refused.
+  /// Answers for 10.20.30.0 to 10.20.30.9, by the last number, and for one IPv6 address; refuses others.
   template <class Say>
   static std::vector<bytes> names_of(std::string_view reversed, const Say& say) {
     constexpr std::size_t good = 0x8180;
@@ -237,7 +237,7 @@ class name_server {
     if (name == "v6.test." && six) return {say(good, {address(type, 1)})};
     if (name == "both.test.") return {say(good, {address(type, 1)})};
     if (name == "alias.test." && four) {
-      // Its second name lies behind the question: 12 bytes of head, the question, and 12 of the record before its data.
+      // The second name's offset: 12 bytes of header, the question, and 12 bytes of record before its data.
       bytes other{std::byte{4}, std::byte{'r'}, std::byte{'e'}, std::byte{'a'}, std::byte{'l'}, std::byte{0}};
       record real = address(type, 7);
       real.of = 0xC000 | (head + question.size() + 12);
@@ -257,7 +257,7 @@ class name_server {
   net::tcp_listener tcp_;
   net::endpoint at_;
   bytes late_;
-  std::atomic<int> questions_ = 0;  // read by the test while it answers
+  std::atomic<int> questions_ = 0;  // the test reads it concurrently
   std::atomic<int> by_tcp_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// What the tests of sockets share.
+// Shared by the tests of sockets.
 #pragma once
 
 #include "unit/runtime/runtime_support.hpp"
@@ -22,7 +22,7 @@ inline std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// What cannot fail here.
+/// Returns the value; throws the error, which is not expected.
 template <class T>
 T demand(net::result<T> got) {
   if (!got.has_value()) throw std::system_error(got.error());
@@ -41,7 +41,7 @@ inline task<tcp_pair> connected() {
   co_return tcp_pair{demand(std::move(near)), demand(std::move(far))};
 }
 
-/// As a task of a runtime with one worker.
+/// Runs `body` as a task on one worker.
 template <class F>
 void on_one_worker(F body) {
   runtime rt(with_workers(1));

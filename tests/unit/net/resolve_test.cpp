@@ -1,4 +1,4 @@
-// Addresses of names: by the system, and by name servers, which are one of ours here.
+// Addresses of names: by the system, and by name servers, one of which belongs to the test.
 #include "net/name_sources.hpp"
 #include "net/resolve_ares.hpp"
 #include "unit/net/name_server.hpp"
@@ -138,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(
 #define ROTA_NEEDS_NAME_SERVERS() \
   if (!net::detail::can_ask_name_servers()) GTEST_SKIP() << "built without c-ares"
 
-/// Beside a server of ours.
+/// Runs `body` beside a name server of the test.
 template <class F>
 void beside_a_name_server(F body) {
   run([&]() -> task<> {
@@ -164,7 +164,7 @@ resolve_options by(const name_server& server) {
 struct answer_row {
   const char* name;
   address_family family;
-  std::vector<const char*> addresses;  // none: the error
+  std::vector<const char*> addresses;  // none: an error is expected
   resolve_errc error = resolve_errc::failed;
 };
 std::ostream& operator<<(std::ostream& out, const answer_row& r) { return out << r.name; }
@@ -188,7 +188,7 @@ TEST_P(name_server_answers, are_told) {
     std::vector<std::string> said;
     for (const endpoint& each : *got) said.push_back(each.to_string());
     std::vector<std::string> expected(row.addresses.begin(), row.addresses.end());
-    // The order is that of RFC 6724, by the routes of this machine.
+    // The order is that of RFC 6724, which depends on this machine's routes.
     std::sort(said.begin(), said.end());
     std::sort(expected.begin(), expected.end());
     EXPECT_EQ(said, expected);
@@ -207,7 +207,7 @@ INSTANTIATE_TEST_SUITE_P(
                       answer_row{"nothing", address_family::any, {}, resolve_errc::no_address},
                       answer_row{"v4", address_family::v6, {}, resolve_errc::no_address},
                       answer_row{"broken", address_family::v4, {}, resolve_errc::try_again},
-                      // c-ares goes on to the next server, and says at the end that none has answered.
+                      // c-ares asks the next server, and at the end reports that none has answered.
                       answer_row{"refused", address_family::v4, {}, resolve_errc::try_again}),
     [](const auto& one) { return std::to_string(one.index) + "_" + one.param.name; });
 
@@ -292,7 +292,7 @@ TEST(name_servers, are_forgotten_when_the_question_is_cancelled) {
   ROTA_NEEDS_NAME_SERVERS();
   beside_a_name_server([](name_server& server) -> task<> {
     const int before = open_descriptors();
-    constexpr int each = 2;  // for the addresses of either kind
+    constexpr int each = 2;  // one for each address family
     for (int asked = server.questions() + each; asked <= 10 * each; asked += each) {
       auto asking = spawn(net::resolve("silent.test", 1, by(server)));
       while (server.questions() < asked) co_await yield();

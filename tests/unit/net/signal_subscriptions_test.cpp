@@ -1,4 +1,4 @@
-// Subscriptions to signals: refused numbers, and what they keep.
+// Subscriptions to signals: refused numbers, and the resources that they keep.
 #include "unit/runtime/runtime_support.hpp"
 
 #include <rota/unix_signal.hpp>
@@ -35,7 +35,7 @@ TEST(signal_subscriptions, a_number_that_the_system_refuses_is_an_error) {
 
 constexpr int per_number = 16;
 
-/// As many at once as there may be for ten numbers.
+/// Opens the maximum number of subscriptions at once for each of ten numbers.
 task<void> opens_many() {
   std::vector<unix_signal> all;
   for (int n = SIGRTMIN; n < SIGRTMIN + 10; ++n) {

@@ -1,4 +1,4 @@
-// The system's resolver, asked for both families and for each: what one answer alone is good for (RFC 8305, section 3). The resolver is one of the test.
+// Joint and separate questions to a fake system resolver: when one answer is enough (RFC 8305, section 3).
 #include "net/resolve_system.hpp"
 #include "unit/net/net_support.hpp"
 
@@ -29,21 +29,21 @@ using addresses = net::result<std::vector<endpoint>>;
 using texts = std::vector<std::string>;
 
 constexpr auto for_ever = std::chrono::hours(1);
-constexpr int never = 1000;  // no EAI_*: the call waits for the end of the test
+constexpr int never = 1000;  // not an EAI_* value: the call waits until the test ends
 
-/// What the resolver says of one family.
+/// The resolver's answer for one family.
 struct told {
   int said = never;
   texts addresses{};
   std::string name = "a.test";
-  bool waits = false;  // for the gate
-  int questions = 0;   // so many of any kind must have been asked before
-  int answers = 0;     // so many must have been given before
+  bool waits = false;  // waits for the gate
+  int questions = 0;   // waits until this many questions have been asked
+  int answers = 0;     // waits until this many answers have been given
   std::chrono::milliseconds pause{
-      0};  // then so long: it shows a question that does not wait, and no test needs it to be right
+      0};  // then sleeps this long, to show a question that does not wait; no test depends on it
 };
 
-/// The resolver of one test. Calls may outlive the question: they end before this does.
+/// The resolver of one test. Calls may outlive the question, but the destructor waits for them.
 class resolver {
  public:
   resolver(told both, told four, told six)
@@ -65,7 +65,7 @@ class resolver {
   }
   [[nodiscard]] int questions() const noexcept { return questions_; }
 
-  /// In place of base::sys::look_up.
+  /// Replaces base::sys::look_up.
   static int look_up(const char* host,
                      int family,
                      std::vector<base::sys::found_address>& found,
@@ -88,7 +88,7 @@ class resolver {
     }
     if (name != nullptr) *name = mine.name;
     const int said = mine.said == never ? EAI_AGAIN : mine.said;
-    ++me.ended_;  // then this object may go
+    ++me.ended_;  // from now on this object may be destroyed
     ended_.notify_all();
     return said;
   }
@@ -102,7 +102,7 @@ class resolver {
   std::map<int, told> says_;
   std::atomic<bool> is_open_ = false;
   std::atomic<int> questions_ = 0;
-  static inline std::atomic<int> ended_ = 0;  // the last call still notifies when this object may be gone
+  static inline std::atomic<int> ended_ = 0;  // static: the last notify may come after the object's end
 };
 
 system_question question_of(std::chrono::nanoseconds head_start = 0ns) {
@@ -113,7 +113,7 @@ system_question question_of(std::chrono::nanoseconds head_start = 0ns) {
           .look_up = &resolver::look_up};
 }
 
-/// The gate is open again before the runtime ends, which waits for the calls.
+/// The gate must open before the runtime ends, since the runtime waits for the calls.
 addresses answered(resolver& by, const system_question& asked) {
   addresses got = std::unexpected(std::error_code());
   run([&]() -> task<> {
@@ -161,7 +161,7 @@ TEST(system_answers, are_late_when_neither_family_has_one_at_the_limit) {
   }
 }
 
-// The whole answer alone knows that both families are of one source: the file of this host, say, or one domain of the search list.
+// Only the joint answer shows that both families come from one source, such as a hosts file or search domain.
 TEST(system_answers, for_both_families_need_no_other_question_when_they_come_in_time) {
   resolver system({.said = 0, .addresses = {"10.0.0.5", "10.0.0.5"}}, four, six);
   EXPECT_EQ(sorted_texts(answered(system, question_of(for_ever))), texts{"10.0.0.5:80"});
@@ -237,7 +237,7 @@ TEST(system_answers, of_the_wanted_family_need_one_question) {
   EXPECT_EQ(system.questions(), 2);
 }
 
-// What the calls still use is theirs: a sanitizer would find what is not.
+// The calls own what they use: otherwise a sanitizer reports a use after free.
 TEST(system_answers, are_not_waited_for_when_the_question_is_cancelled) {
   resolver system({}, {}, {});
   run([&]() -> task<> {
@@ -257,7 +257,7 @@ runtime_options with_one_blocking_thread() {
   return how;
 }
 
-// The call for both families has the only thread, so those for one family wait for it.
+// The call for both families has the only thread, so the calls for one family are queued.
 TEST(system_answers, are_not_asked_for_when_the_question_is_over) {
   resolver system({}, four, six);
   runtime rt(with_one_blocking_thread());

@@ -1,4 +1,4 @@
-// Every option is what it was set to, as the system says; and what is out of range is refused before the system is asked.
+// The system reports each option as it was set; values out of range are refused before a system call.
 #include "unit/net/net_support.hpp"
 
 #include <rota/net/tcp_socket.hpp>
@@ -134,7 +134,7 @@ TEST(tcp_options, of_the_builder_are_those_of_its_listener_and_of_what_it_accept
     auto client = co_await std::move(connecting).connect(at);
     EXPECT_TRUE(client.has_value());
     EXPECT_EQ(demand(client->local_endpoint()), from);
-    auto server = co_await timeout(100ms, listener.accept());  // or the other listener has it
+    auto server = co_await timeout(100ms, listener.accept());  // the other listener may have got it
     if (!server.has_value()) co_return;
     const int accepted = server->native_handle();
     EXPECT_EQ(option(accepted, IPPROTO_TCP, TCP_NODELAY), 1);

@@ -1,4 +1,4 @@
-// What a stream can do beside reading and writing.
+// Operations of a stream other than reading and writing.
 #include "unit/net/net_support.hpp"
 
 #include <rota/channel/select.hpp>
@@ -33,7 +33,7 @@ std::string pattern(std::size_t size) {
   return made;
 }
 
-/// Parts of 0, 1, 2, .. bytes.
+/// Splits `text` into parts of 0, 1, 2, .. bytes.
 std::vector<std::span<const std::byte>> in_parts(std::string_view text) {
   std::vector<std::span<const std::byte>> parts;
   for (std::size_t at = 0, size = 0; at < text.size(); at += size++)
@@ -52,7 +52,7 @@ task<> write_parts(tcp_stream& to, std::string_view text) {
 TEST(vectored, writes_and_reads_are_as_if_of_one_piece) {
   run([]() -> task<> {
     auto [near, far] = co_await connected();
-    demand(near.set_send_buffer(5'000));  // and it waits in between
+    demand(near.set_send_buffer(5'000));  // so that the write has to wait
     const std::string text = pattern(200'000);
     join_handle<void> writing = spawn(write_parts(near, text));
     std::string got;
@@ -132,7 +132,7 @@ TEST(a_stream, says_when_it_is_ready) {
       const result<void> still = co_await far.readable();
       EXPECT_TRUE(still.has_value()) << "as long as nobody has read";
     }
-    // Full, until somebody reads.
+    // Fills the socket until a read makes space.
     std::vector<std::byte> much(100'000);
     while (near.try_write(much).has_value()) {
     }
@@ -175,7 +175,7 @@ TEST(a_stream, is_adopted_and_released) {
   });
 }
 
-// Each of the three sends the text and no zero behind it.
+// Each of the three calls sends the text without a terminating zero.
 TEST(a_stream, takes_a_text) {
   run([]() -> task<> {
     auto [near, far] = co_await connected();

@@ -1,4 +1,4 @@
-// Datagrams: whole, cut, in batches, to groups; and the errors that come back.
+// Datagrams: whole, truncated, in batches, to groups; and errors that are reported later.
 #include "unit/net/net_support.hpp"
 
 #include <rota/net/udp_socket.hpp>

@@ -1,4 +1,4 @@
-// Unix sockets: paths and abstract names, their files, who is at the other end, and receivers that are slow.
+// Unix sockets: paths and abstract names, their files, the peer's credentials, and slow receivers.
 #include "unit/net/net_support.hpp"
 
 #include <rota/channel/select.hpp>
@@ -30,7 +30,7 @@ using net::unix_stream;
 
 static_assert(io::stream<unix_stream> && io::half_closer<unix_stream>);
 
-/// A folder that goes with its files.
+/// Makes a folder, and removes it with its files.
 class unix_sockets : public ::testing::Test {
  protected:
   unix_sockets() {
@@ -157,7 +157,7 @@ TEST_F(unix_sockets, keep_their_file_when_a_fork_ends) {
   });
 }
 
-/// The system takes a path with no room for a 0 behind it.
+/// The system accepts a path without space for a terminating zero.
 TEST_F(unix_sockets, others_may_have_the_longest_path_there_can_be) {
   run([this]() -> task<> {
     std::string longest = path("");
@@ -180,7 +180,7 @@ TEST_F(unix_sockets, others_may_have_the_longest_path_there_can_be) {
     const result<std::size_t> back = co_await one.send_to(bytes_of("x"), from);
     EXPECT_TRUE(back.has_value());
     std::filesystem::remove(longest);
-    // It goes as any other.
+    // The file is removed like any other.
     {
       const unix_datagram again = demand(unix_datagram::bind(there, {.unlink_at_end = true}));
       EXPECT_TRUE(std::filesystem::exists(longest));
@@ -212,7 +212,7 @@ TEST_F(unix_sockets, a_full_queue_makes_a_connect_wait) {
   });
 }
 
-// Also where the turn is given up first, which is after 127 that end at once.
+// Also where the read yields first, which it does after 127 reads that end at once.
 TEST_F(unix_sockets, a_read_with_a_name_reads_each_time) {
   run([]() -> task<> {
     auto [one, two] = demand(unix_stream::pair());
@@ -308,7 +308,7 @@ TEST_F(unix_sockets, datagrams_know_their_sender) {
   EXPECT_FALSE(std::filesystem::exists(path("one")));
 }
 
-/// However many fit: the sender waits, and nothing is lost.
+/// Sends `count` messages, more than the queue holds: the sender waits, and none is lost.
 task<> sends_many(unix_datagram& from, const unix_endpoint* to, int count) {
   for (int i = 0; i < count; ++i) {
     const std::string text = std::to_string(i);
@@ -325,7 +325,7 @@ task<> sends_many(unix_datagram& from, const unix_endpoint* to, int count) {
 task<> receives_many(unix_datagram& at, int count) {
   std::array<std::byte, 16> buffer;
   for (int i = 0; i < count; ++i) {
-    if (i % 50 == 0) co_await sleep_for(1ms);  // the queue is full then
+    if (i % 50 == 0) co_await sleep_for(1ms);  // the queue is full by then
     const result<std::size_t> got = co_await at.recv(buffer);
     EXPECT_EQ(text_of(std::span(buffer).first(got.value_or(0))), std::to_string(i));
   }

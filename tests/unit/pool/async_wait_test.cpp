@@ -28,7 +28,7 @@ using rota::test::manual_scheduler;
 
 constexpr work_id unknown{(std::uint64_t{1} << 40U) + 1};
 
-/// Runs tasks until this one is over: it may be woken by a thread of a pool.
+/// Runs tasks until this one has ended. A thread of a pool may wake it.
 template <class T>
 T end_of(manual_scheduler& s, join_handle<T>& task) {
   until([&] {
@@ -38,7 +38,7 @@ T end_of(manual_scheduler& s, join_handle<T>& task) {
   return task.join();
 }
 
-// ---- by id ----------------------------------------------------------------------------------------------------------
+// ---- by id ------------------------------------------------------------------------------------------------
 
 task<std::string> says_whether_there_is(thread_pool& p, work_id id) {
   const bool found = co_await p.async_wait(id);
@@ -94,7 +94,7 @@ TEST(async_wait, that_is_cancelled_leaves_the_work_alone) {
     all.push_back(s.spawn(results()));
   }
   s.run_until_idle();
-  // The second of each kind goes first, out of the middle of the lists.
+  // The second waiter of each kind leaves first: it is unlinked from the middle of its list.
   for (const std::size_t i : std::array<std::size_t, 12>{7, 6, 8, 9, 11, 10, 0, 2, 1, 3, 5, 4}) {
     EXPECT_FALSE(all[i].is_done());
     all[i].cancel();
@@ -170,7 +170,7 @@ TEST(async_wait, under_a_shield_is_not_cancelled) {
   EXPECT_TRUE(is_over);
 }
 
-// ---- lists ----------------------------------------------------------------------------------------------------------
+// ---- lists ------------------------------------------------------------------------------------------------
 
 TEST(async_wait, by_list_waits_for_all_and_names_those_that_are_not_there) {
   manual_scheduler s;
@@ -211,7 +211,7 @@ TEST(async_wait, any_gives_the_one_that_is_over) {
   EXPECT_THROW(static_cast<void>(p.async_wait_any({})), std::invalid_argument);
 }
 
-// ---- groups, and the pool -------------------------------------------------------------------------------------------
+// ---- groups, and the pool ---------------------------------------------------------------------------------
 
 TEST(async_wait, of_a_group_ends_when_the_last_below_it_is_over) {
   manual_scheduler s;
@@ -283,7 +283,7 @@ TEST(async_wait, until_idle_counts_what_is_submitted_meanwhile) {
 }
 
 TEST(async_wait, until_idle_looks_again_when_it_was_woken_by_an_earlier_moment) {
-  // Rounds: the pool becomes idle, and is busy again, while the task looks.
+  // In each round the pool becomes idle and then busy again while the task checks it.
   runtime rt({.workers = 1});
   thread_pool p({.max_threads = 2});
   for (int round = 0; round < 500; ++round) {
@@ -304,7 +304,7 @@ TEST(async_wait, until_idle_looks_again_when_it_was_woken_by_an_earlier_moment) 
   }
 }
 
-// ---- results --------------------------------------------------------------------------------------------------------
+// ---- results ----------------------------------------------------------------------------------------------
 
 TEST(async_wait, fetches_by_id_once) {
   manual_scheduler s;
@@ -360,7 +360,7 @@ TEST(async_wait, fetches_a_list_and_a_group_in_order_or_nothing) {
   EXPECT_EQ(end_of(s, rest), "no int");
 }
 
-// ---- from inside, and at the end ------------------------------------------------------------------------------------
+// ---- from inside, and at the end --------------------------------------------------------------------------
 
 TEST(async_wait, in_a_coroutine_job_holds_no_thread) {
   thread_pool p({.max_threads = 1});
@@ -456,7 +456,7 @@ TEST(async_wait, ends_with_the_pool_and_may_be_awaited_after_it) {
   until([&] { return ending->stats().cancelled != 0; });
   open.open();
   end.join();
-  // The tasks were woken, and have not run: the pool has gone before them.
+  // The tasks are woken but have not run yet: the pool is destroyed before they run.
   end_of(s, list);
   end_of(s, any);
   end_of(s, group);
@@ -509,9 +509,9 @@ TEST(async_wait, by_many_tasks_meets_ends_and_cancellations) {
   }
 }
 
-// ---- one cause ------------------------------------------------------------------------------------------------------
+// ---- one cause --------------------------------------------------------------------------------------------
 
-/// Under a deadline of 10 ms, which has passed: what it holds for ends, and the task hears of that end before its own timer.
+/// The task waits under a deadline that has passed. Its timer has not fired yet when cancel() ends the work.
 template <class Wait>
 std::string cause_of(Wait wait) {
   manual_scheduler s;

@@ -27,7 +27,7 @@ static_assert(queue_of_works<sorted_deque> && queue_of_works<heap_queue> && queu
 static_assert(!queue_of_works<std::vector<queued_work>>);
 static_assert(!custom_queue(), "none is chosen by default");
 
-/// A queue whose calls can be told to throw, or to give nothing. One at a time is under test.
+/// Which calls of moody_queue throw or return nothing. One queue at a time is under test.
 struct moods {
   bool set_throws = false;
   bool set_throws_late = false;
@@ -191,7 +191,7 @@ TEST_F(custom_queue_test, what_was_removed_is_passed_over) {
   queue_.remove(made_[3]);
   EXPECT_EQ(queue_.size(), 2U);
   EXPECT_EQ(queue_.get({}), &made_[2]);
-  queue_.set(made_[1]);  // once more, while nothing is left of its first time
+  queue_.set(made_[1]);  // inserted again: no trace of its first insertion is left
   EXPECT_EQ(drain(queue_, way::get), (ids{4, 1}));
 }
 
@@ -202,7 +202,7 @@ TEST_F(custom_queue_test, what_was_removed_may_be_put_in_again_before_its_name_c
   EXPECT_EQ(drain(queue_, way::get), (ids{1, 3, 2}));
 }
 
-/// Forgets one work in ten, and says so by its size.
+/// Loses one work in ten; its size() shows the loss.
 struct loses_some : sorted_deque {
   void set(queued_work work) {
     if (work.id % 10 != 0) sorted_deque::set(work);
@@ -245,7 +245,7 @@ TEST(custom_queue, a_queue_may_be_made_by_a_function_and_need_not_move) {
   EXPECT_EQ(drain(queue, way::get), (ids{1}));
 }
 
-/// All calls at random, with calls of the user's queue that fail now and then: each item is in once, and comes out once.
+/// Random calls while the user's queue fails now and then: each item is in once and comes out once.
 TEST(custom_queue, random_failures_lose_nothing) {
   for (const std::uint64_t seed : {1U, 2U, 3U, 4U}) {
     base::random chance(seed);
@@ -285,7 +285,7 @@ TEST(custom_queue, random_failures_lose_nothing) {
   }
 }
 
-// --- what cannot be put right ends the program
+// --- faults that cannot be repaired end the program
 
 struct gives_the_first_again : sorted_deque {
   maybe_work get() {

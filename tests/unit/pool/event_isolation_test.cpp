@@ -1,4 +1,4 @@
-// Of those who listen one throws in one of its handlers: all others hear what they would have heard, and the pool goes on.
+// One observer throws in one of its handlers: the other observers receive all their events; the pool goes on.
 #include "unit/pool/pool_support.hpp"
 
 #include <array>
@@ -54,7 +54,7 @@ constexpr std::array places{error_from::pool_started,
 constexpr auto kinds = names.size();
 constexpr std::size_t at(event which) { return static_cast<std::size_t>(which); }
 
-/// Counts what it is told, and throws in one of the handlers.
+/// Counts its events, and throws in one of its handlers.
 class listening final : public observer {
  public:
   static constexpr auto never = static_cast<event>(kinds);
@@ -80,7 +80,7 @@ class listening final : public observer {
   }
 
   [[nodiscard]] int heard(event which) const { return heard_of_[at(which)]; }
-  /// So often it was told that a handler of this event threw.
+  /// Returns how often error() reported that a handler of this event threw.
   [[nodiscard]] int thrown(event which) const { return thrown_[at(which)]; }
 
  private:
@@ -95,7 +95,7 @@ class listening final : public observer {
   subscription heard_;
 };
 
-/// Where each event is told at least once, and how often is known of all but one. Returns how each work ended.
+/// Causes each event at least once, each but one a known number of times. Returns how each work ended.
 std::vector<work_status> scene(thread_pool& p, const listening& witness, gate& lost) {
   std::vector<work<void>> all;
   gate open;
@@ -106,7 +106,7 @@ std::vector<work_status> scene(thread_pool& p, const listening& witness, gate& l
   all.push_back(p.submit([] {}));
   all[1].cancel();
   all.push_back(p.submit([] { throw std::logic_error("a work"); }));
-  all.push_back(p.submit([] {}));  // no place for it
+  all.push_back(p.submit([] {}));  // rejected: the queue is full
   open.open();
   p.wait_idle();
   all.push_back(p.submit([] { this_work::sleep_for(1h); }));
@@ -118,10 +118,10 @@ std::vector<work_status> scene(thread_pool& p, const listening& witness, gate& l
     inside = true;
     lost.pass();
   }));
-  until([&] { return inside.load(); });  // it was told of before
+  until([&] { return inside.load(); });  // its events come before
   all[5].force_stop();
   p.wait_idle();
-  // The thread that is lost has gone up, and not down.
+  // The lost thread has raised the number of running works and has not lowered it.
   until(
       [&] { return witness.heard(event::pool_idle) == 3 && witness.heard(event::running_changed) % 2 == 1; });
   std::vector<work_status> how;
@@ -167,7 +167,7 @@ TEST_P(event_isolation, a_handler_that_throws_disturbs_nobody) {
     EXPECT_GE(each->heard(event::pool_timed_out), 1);
     EXPECT_EQ(each->heard(event::running_changed), thrower.heard(event::running_changed));
   }
-  // Who threw is known to all, itself included; what error() throws is counted.
+  // error() tells all observers, the throwing one included. A failure of error() itself is only counted.
   if (bad == event::error) {
     EXPECT_EQ(p.stats().handler_failures, 1U);
   } else {
@@ -183,7 +183,7 @@ TEST_P(event_isolation, a_handler_that_throws_disturbs_nobody) {
   }
 
   lost.open();
-  until([&] { return p.stats().abandoned == 0; });  // its thread uses what is in this frame
+  until([&] { return p.stats().abandoned == 0; });  // its thread uses locals of this frame
   EXPECT_EQ(p.submit([] { return 42; }).fetch().value(), 42);
   expect_idle(p);
 }
@@ -235,7 +235,7 @@ TEST(event_isolation_of_others, what_callbacks_hooks_and_filters_throw_is_told) 
   EXPECT_EQ(count(error_from::work), 1);
 }
 
-/// What it is told of the number of those that run is one chain.
+/// Records the changes of the number of running works: they form one chain.
 class chain final : public observer {
  public:
   explicit chain(thread_pool& p) : heard_(p.subscribe(*this)) {}
@@ -265,7 +265,7 @@ TEST(running_changed, tells_how_many_threads_run_works) {
     until([&] { return seen.steps().size() == 2; });
     EXPECT_EQ(seen.steps(), (steps{{0, 1}, {1, 2}}));
     auto here = p.submit([] {});
-    here.wait(help);  // on this thread, which is no thread of the pool
+    here.wait(help);  // runs it on this thread, which is not in the pool
     EXPECT_EQ(seen.steps(), (steps{{0, 1}, {1, 2}, {2, 3}, {3, 2}}));
     two.let_go();
     until([&] { return seen.steps().size() == 5; });

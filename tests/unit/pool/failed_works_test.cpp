@@ -13,7 +13,7 @@ using namespace rota::pool::test;
 
 [[noreturn]] void fail(const std::string& why) { throw std::runtime_error(why); }
 
-/// No line on standard error for what is not fetched.
+/// Options of a pool that writes no line to standard error for results that are never fetched.
 pool_options quiet() {
   pool_options o{.max_threads = 1};
   o.on_unhandled = unhandled_policy::callback([](const unhandled_exception&) noexcept {});

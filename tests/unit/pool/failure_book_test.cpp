@@ -1,4 +1,4 @@
-// What a pool remembers of works that did not end well, and what becomes of that where there is no memory.
+// What a pool remembers of works that did not end well, also when an allocation fails.
 #include "pool/failure_book.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 using enum work_status;
 
-/// Gives memory as long as it is told to.
+/// Allocates only while `is_open`.
 class tap final : public std::pmr::memory_resource {
  public:
   bool is_open = true;
@@ -42,7 +42,7 @@ TEST(failure_book, knows_the_last_that_did_not_end_well) {
   expect(book, failure_book::most + 2, failed, failure_book::most + 9);
 }
 
-// What there was no memory for is known all the same, and nothing else counts as failed.
+// Works noted while no memory is available are still known, and no other work counts as failed.
 TEST(failure_book, one_without_memory_is_in_it) {
   tap from;
   failure_book book(&from);
@@ -56,14 +56,14 @@ TEST(failure_book, one_without_memory_is_in_it) {
     for (std::uint64_t id = 2; id != 2 + failure_book::places; ++id) expect(book, id, cancelled, 1);
     expect(book, 999, succeeded, 999);
   }
-  // Its own places are free again.
+  // The places inside of the book are free again.
   from.is_open = false;
   for (std::uint64_t id = 2000; id != 2000 + failure_book::places; ++id) book.note(id, {failed, id});
   expect(book, 2000, failed, 2000);
   expect(book, 999, succeeded, 999);
 }
 
-// Where too many have none nobody knows: nothing runs after what may have failed. That ends.
+// If too many works find no memory, every unknown work counts as failed, until `most` more works are noted.
 TEST(failure_book, what_is_not_known_counts_as_failed_for_as_long_as_it_would_be_known) {
   tap from;
   failure_book book(&from);

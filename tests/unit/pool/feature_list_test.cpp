@@ -1,4 +1,4 @@
-// Each entry of the feature list of the pool that rota's is to match, and where it is tried. What had no test of its own has it here.
+// Each entry of the feature list that the pool must match, and its test. This file tests the remaining ones.
 //
 //   entry                      test
 //   sync                       thread_pool.runs_a_function, .runs_functions_with_arguments_that_only_move
@@ -236,7 +236,7 @@ TEST(feature_list, a_blocking_region_lets_another_thread_come) {
      {
        const blocking_region here;
        EXPECT_EQ(p.stats().in_regions, 1U);
-       until([&] { return ran.load(); });  // nobody but another thread can run it
+       until([&] { return ran.load(); });  // only another thread can run it
      }
      EXPECT_EQ(p.stats().in_regions, 0U);
    }).wait();

@@ -1,4 +1,4 @@
-// Results that are stored, fetched by what they are.
+// Stored results that are fetched by a predicate.
 #include <rota/pool/fetch_if.hpp>
 
 #include "unit/pool/pool_support.hpp"

@@ -1,4 +1,4 @@
-// How many threads there are: never fewer than `min_threads`, also where many have been idle for too long at the same moment.
+// The number of threads never falls below `min_threads`, even if many threads time out at the same moment.
 #include "unit/pool/pool_support.hpp"
 
 #include <limits>
@@ -11,7 +11,7 @@ using namespace rota;
 using namespace rota::pool;
 using namespace rota::pool::test;
 
-/// Looks at the pool as each of its threads leaves, until its end.
+/// Checks the pool as each of its threads leaves, until the pool's end.
 struct lookout {
   std::atomic<thread_pool*> whom{nullptr};
   std::atomic<unsigned> left{0};
@@ -104,7 +104,7 @@ TEST(floor_of_threads, is_kept_when_one_is_lost) {
   EXPECT_EQ(p.stats().abandoned, 1U);
   occupy(p, 2);
   end.open();
-  until([&] { return p.stats().abandoned == 0; });  // its thread uses what is in this frame
+  until([&] { return p.stats().abandoned == 0; });  // its thread uses locals of this frame
 }
 
 TEST(ceiling_of_threads, works_that_wait_survive_that_it_comes_down) {

@@ -1,4 +1,4 @@
-// Groups from inside: who is told that a member has left.
+// The internals of groups: which waiters are told that a member has left.
 #include "pool/pool_core.hpp"
 #include "unit/pool/pool_support.hpp"
 
@@ -9,7 +9,7 @@ namespace {
 
 using namespace rota::pool::test;
 
-/// A pool without its public face.
+/// A pool_core without thread_pool.
 class bare_pool {
  public:
   explicit bare_pool(pool_options how) : core_(new pool_core(std::move(how))) {}
@@ -21,7 +21,7 @@ class bare_pool {
   }
   pool_core& operator*() { return *core_; }
 
-  /// With a reference.
+  /// The caller owns a reference to the returned work.
   template <class F>
   work_core& submit(F f, const work_options& how) {
     const draft place = draw(*core_, call_body<F>::type, &how);
@@ -38,14 +38,14 @@ void wait_for(work_core& w) {
   w.pool->drop(w);
 }
 
-// No count of a group's is raised, and so nobody woken, by an end that nobody waits for there.
+// The end of a work raises the count of a group, and so wakes, only if a thread waits for that group.
 TEST(groups, who_leaves_tells_only_those_that_are_waited_for) {
   bare_pool p({.max_threads = 1});
   groups& all = (*p).circles;
   all.relate("high", "low");
   group_core& high = all.at("high");
   group_core& low = all.at("low");
-  // relaxed, all. What is over happened before.
+  // relaxed: each end that is counted happens before the read.
   const auto told = [&] {
     return std::pair(high.left.load(base::order::relaxed), low.left.load(base::order::relaxed));
   };

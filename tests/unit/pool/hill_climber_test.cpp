@@ -15,7 +15,7 @@ namespace {
 
 using namespace rota::pool::test;
 
-/// What so many threads bring to an end in one period.
+/// How many jobs this number of threads ends in one period.
 using plant = std::function<double(unsigned)>;
 
 struct climb {
@@ -178,7 +178,7 @@ TEST(hill_climber, follows_bounds_that_change) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(c.sample(1000), 7U);
 }
 
-// The probe is within the new bounds, the place where it began is not.
+// The probe is within the new bounds; the goal from which it began is not.
 TEST(hill_climber, turns_back_no_further_than_the_bounds_that_changed) {
   climb up{{8, 5}, {1, 64}};
   ASSERT_EQ(up.sample(1000), 9U);
@@ -210,7 +210,7 @@ TEST(hill_climber, the_largest_numbers_do_not_overflow) {
   static_cast<void>(c.sample(std::numeric_limits<std::uint64_t>::max()));
 }
 
-// ---- samples ---------------------------------------------------------------------------------------------------------
+// ---- samples ----------------------------------------------------------------------------------------------
 
 constexpr base::time_point origin{};
 
@@ -263,7 +263,7 @@ TEST(end_sampler, a_count_that_was_taken_back_is_no_end) {
   EXPECT_EQ(got.ended, 1U) << "the same end is not counted twice";
 }
 
-// ---- in a pool ------------------------------------------------------------------------------------------------------
+// ---- in a pool --------------------------------------------------------------------------------------------
 
 void expect_refused(pool_options how, const char* text) {
   try {
@@ -288,7 +288,7 @@ TEST(hill_climbing, is_off_by_default) {
   EXPECT_EQ(p.stats().thread_goal, 300U);
 }
 
-// With a time limit each job may end as stopped: if none of them counted, the goal would rise up to max_threads.
+// With a time limit jobs may end as stopped. If those did not count, the goal would rise to max_threads.
 TEST(hill_climbing, counts_each_end_that_a_thread_has_brought_about) {
   thread_pool p({.max_threads = 1});
   pool_core* core = nullptr;
@@ -325,7 +325,7 @@ TEST(hill_climbing, counts_each_end_that_a_thread_has_brought_about) {
   EXPECT_EQ(ends(), 6U) << "the last attempt";
 }
 
-/// Returns false if that has not come in a minute: a test that lets its jobs go then can fail, and end.
+/// Returns false if that is not so within a minute: the test then lets its jobs go, fails and ends.
 template <class F>
 bool comes(F what) {
   const base::time_point late = base::now() + 60s;

@@ -1,4 +1,4 @@
-// What a coroutine job has of the task that has submitted it.
+// The task-locals that a coroutine job inherits from the task that submits it.
 #include "support/manual_scheduler.hpp"
 #include "unit/pool/pool_support.hpp"
 
@@ -25,7 +25,7 @@ task<std::string> says_user() {
   co_return user.get();
 }
 
-/// Its own, and that of a task that it spawns.
+/// Its own local, and that of a task that it spawns.
 task<std::string> says_users() {
   const std::string own = user.get();
   auto child = spawn(says_user());
@@ -97,7 +97,7 @@ TEST(inherited_locals, are_none_of_what_no_task_submits_of_functions_and_of_item
   EXPECT_EQ(of_item, "no user");
 }
 
-/// A value tells when it goes: with the last job that has inherited it, retried or never begun.
+/// An inherited value is destroyed with the last job that inherited it, be that retried or never begun.
 TEST(inherited_locals, live_as_long_as_the_job_and_no_longer) {
   static const task_local<std::shared_ptr<int>> token;
   manual_scheduler s;

@@ -112,7 +112,7 @@ TEST(join_group, a_paused_group_holds_a_queued_job_that_joins) {
   EXPECT_EQ(w.status(), work_status::succeeded);
 }
 
-// The only thread is busy: a job that is let go in vain would be queued, and held again later.
+// The only thread is busy, so a held job that is wrongly released would stay queued and be held again later.
 TEST(join_group, a_running_job_that_leaves_does_not_let_go_what_a_pause_holds) {
   thread_pool p({.max_threads = 1, .pause = pause_mode::queued_too});
   p.pause("g");
@@ -507,7 +507,7 @@ TEST(join_group, a_coroutine_job_does_not_await_a_group_that_it_joined) {
   expect_code(errc::would_deadlock, [&] { w.fetch().value(); });
 }
 
-// Each job is in the group or has ended when the wait begins, however close both come.
+// When the wait begins each job is in the group or has ended, even if join and end race.
 TEST(join_group, joins_while_it_ends) {
   thread_pool p({.max_threads = 2});
   int joined = 0;

@@ -1,4 +1,4 @@
-// What each option does, seen from outside. What is out of range is refused: see tests/api/scenario_pool_test.cpp.
+// What each option does, seen from outside. tests/api/scenario_pool_test.cpp tests values out of range.
 //
 //   pool_options          test
 //   min_threads, max_threads, keep_alive    floor_test.cpp
@@ -48,7 +48,7 @@ using namespace rota;
 using namespace rota::pool;
 using namespace rota::pool::test;
 
-/// In which order one thread runs works of these priorities, all of which wait when it comes.
+/// Returns the order in which one thread runs works of these priorities that are all queued before it starts.
 std::vector<std::size_t> order_of(pool_options how, const std::vector<int>& priorities) {
   how.max_threads = 1;
   thread_pool p(how);
@@ -70,7 +70,7 @@ TEST(options, the_queues_order_is_that_of_works_of_one_priority) {
             (std::vector<std::size_t>{4, 3, 2, 1, 0, 5}));
 }
 
-/// Gives works back in the opposite order of their priorities, and the oldest first among equals.
+/// Returns works in reverse order of priority, and the oldest first among equals.
 class upside_down : public sorted_deque {
  public:
   void set(queued_work work) {
@@ -167,7 +167,7 @@ TEST(options, hooks_are_called_on_each_thread_with_its_number) {
   EXPECT_EQ(numbers, (std::vector{0U, 1U, 2U}));
 }
 
-// No stop ends a wait for another work, and a force does.
+// A stop does not end a wait for another work; a force stop does.
 TEST(options, the_grace_of_the_destructor) {
   gate never;
   thread_pool other({.max_threads = 1});
@@ -196,7 +196,7 @@ TEST(options, a_time_from_submit_includes_the_queue) {
     thread_pool p({.max_threads = 1});
     blocker busy(p);
     const auto waits = p.submit([] {}, {.timeout = {1ms, on_timeout::stop, from}});
-    // When the time of this one is over, that of the first is long over.
+    // When this work's timeout has passed, that of the first has passed long before.
     const auto later = p.submit([] {}, {.timeout = {10ms, on_timeout::stop, timeout_from::submit}});
     later.wait();
     if (from == timeout_from::submit) waits.wait();

@@ -1,5 +1,5 @@
-// How a work ends, and who is told: docs/pool.md, table B. One row a test, which looks at each of its cells: the final status, all that
-// is told and in which order, the callback, who waits, what comes after it, the stored result, and the count.
+// How a work ends, and what is told: docs/pool.md, table B. One test per row checks each cell: the status,
+// the events in their order, the callback, the waiter, the successor, the stored result, and the count.
 #include "unit/pool/outcome_scene.hpp"
 
 #include <rota/error.hpp>
@@ -30,7 +30,7 @@ struct row {
   cancel_reason why;
   successor next;
   std::uint64_t pool_stats::* counted;
-  std::uint64_t of_that_kind = 1;  // works, the successor and others of the row included
+  std::uint64_t of_that_kind = 1;  // works that are counted, also the successor and others of the row
 };
 
 int seven() { return 7; }
@@ -414,7 +414,7 @@ TEST_P(outcome_by_notification, is_as_the_table_says) {
   }
   EXPECT_EQ(s.heard->ends_of(s.next.id()).size(), 1U);
 
-  // What is stored is what the handle would have: there is one outcome. At the pool's end all that is stored goes.
+  // The stored outcome is that of the handle. The pool's end destroys all stored outcomes.
   const bool ended = expected.why == shutdown;
   const std::optional<outcome<int>> stored = s.p->fetch<int>(s.w.id());
   EXPECT_EQ(stored.has_value(), !ended);

@@ -1,4 +1,4 @@
-// A pool, and one work that a waiter, a successor, an observer, a callback and the store look at.
+// A pool with one work that a waiter, a successor, an observer, a callback and the result store all use.
 #pragma once
 
 #include "unit/pool/pool_support.hpp"
@@ -11,13 +11,13 @@
 
 namespace rota::pool::test {
 
-/// A body that is not heard of until it is told to end. It refers to nothing else: it may outlive the test.
+/// State of a body that ignores every stop until the test sets `end`. The body may outlive the test.
 struct stubborn {
   std::atomic<bool> end{false};
   std::atomic<bool> ended{false};
 };
 
-/// A pool, and a work that all the others look at.
+/// A pool and the work under test.
 class scene {
  public:
   scene() = default;
@@ -56,7 +56,7 @@ class scene {
     });
     next = p->submit([] {}, {.after = {w.id()}});
   }
-  /// That runs on whatever is done to it.
+  /// Submits a work that ignores every stop.
   void submit_stubborn() {
     keeps_on_ = std::make_shared<stubborn>();
     submit_alone([mine = keeps_on_] {

@@ -1,4 +1,4 @@
-// Which queue a work comes to, in numbers: each thread's queue is one of the user's own that counts what comes.
+// Which queue a work enters: each thread has a custom queue that counts the works that it receives.
 #include "unit/pool/pool_support.hpp"
 #include "unit/pool/user_queues.hpp"
 
@@ -12,7 +12,7 @@ using namespace rota;
 using namespace rota::pool;
 using namespace rota::pool::test;
 
-/// Counts, by the number of the queue.
+/// Counts the works that each queue receives.
 class counting_queue : public sorted_deque {
  public:
   counting_queue() : number_(made++) {}
@@ -31,7 +31,7 @@ class counting_queue : public sorted_deque {
   unsigned number_;
 };
 
-/// Two threads, two queues; both threads run a work that does not end before it may.
+/// Two threads, two queues. Each thread runs a work that ends only when the test lets it.
 class placement_of : public ::testing::Test {
  protected:
   placement_of() {
@@ -46,7 +46,7 @@ class placement_of : public ::testing::Test {
     second_gate_.open();
     pool_->wait_idle();
   }
-  /// Runs `f` on the first thread, and comes back when it has; both threads are still busy.
+  /// Runs `f` on the first thread and waits for its end. Both threads stay busy.
   template <class F>
   void on_the_first(F f) {
     inside_first_.ask(f);
@@ -57,7 +57,7 @@ class placement_of : public ::testing::Test {
     return found;
   }
 
-  /// A thread that does what it is asked to.
+  /// Runs the function that the test gives it on a thread of the pool.
   class inside {
    public:
     void serve(const gate& end) {
@@ -142,7 +142,7 @@ TEST_F(placement_of, of_a_thread_of_another_pool_is_the_shorter_queue) {
   EXPECT_EQ(counts(), (std::vector{5U, 5U}));
 }
 
-// The submitting thread does not come for it, and yet it ends.
+// The submitting thread never takes the work, and yet the work ends.
 TEST(placement_with_room, an_idle_thread_or_a_new_one_comes) {
   for (const placement where :
        {placement::idle_then_least_loaded, placement::idle_then_local, placement::local}) {
@@ -190,7 +190,7 @@ TEST(placement_of_a_thief, takes_half_of_another_queue_or_one) {
   }
 }
 
-/// Counts what comes and what is stolen, of all queues together, and each steal that follows a put.
+/// Counts over all queues the works received, the works stolen, and each steal that follows a put.
 class observed_queue : public sorted_deque {
  public:
   void set(queued_work work) {
@@ -209,7 +209,7 @@ class observed_queue : public sorted_deque {
   static inline std::atomic<unsigned> steals_after_a_put{0};
 };
 
-// One critical section of each lock: all jobs have left the queue of the victim before the first comes to that of the thief.
+// One critical section of each lock: all jobs leave the victim's queue before the first enters the thief's.
 TEST(placement_of_a_thief, moves_a_bounded_batch_in_one_critical_section_of_each_queue) {
   for (const auto& [jobs, taken] : {std::pair{8, 4U}, std::pair{200, 64U}}) {
     thread_pool p({.max_threads = 2, .custom = custom_queue::of<observed_queue>()});
@@ -235,13 +235,13 @@ TEST(placement_of_a_thief, moves_a_bounded_batch_in_one_critical_section_of_each
   }
 }
 
-// The thief takes the newest half, and then half of the rest, until none is left.
+// The thief steals the newest half, and then half of the rest, until none is left.
 TEST(placement_of_a_thief, runs_what_it_has_stolen_from_a_lifo_newest_first) {
   thread_pool p({.max_threads = 2, .queue = queue_order::lifo});
   gate end;
   gate filled;
   std::optional<blocker> thief(std::in_place, p);
-  std::vector<int> ran;  // the thief's
+  std::vector<int> ran;  // by the thief
   auto owner = p.submit([&] {
     for (int i = 1; i <= 10; ++i) p.submit([&, i] { ran.push_back(i); }, {.where = placement::local});
     filled.open();

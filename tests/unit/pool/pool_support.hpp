@@ -1,4 +1,4 @@
-// What the tests of the pool share: works that wait to be let go, and a list of what the pool told.
+// Shared by the tests of the pool: works that run until the test lets them go, and a recorder of events.
 #pragma once
 
 #include <rota/pool/events.hpp>
@@ -28,7 +28,7 @@ namespace rota::pool::test {
 
 using namespace std::chrono_literals;
 
-/// Waits for what is sure to come.
+/// Waits until the condition is true; there is no limit.
 template <class F>
 void until(F what) {
   while (!what()) std::this_thread::yield();
@@ -38,14 +38,14 @@ void until(const work<T>& w, work_status status) {
   until([&] { return w.status() == status; });
 }
 
-/// Comes a little later, each time a little more so: for races.
+/// Spins for longer the more `turns` are given: varies the interleaving of races.
 inline void dawdle(int turns) {
   std::atomic<int> turn{0};
   while (turn.fetch_add(1, std::memory_order_relaxed) < turns) {
   }
 }
 
-/// Waits until the thread has written its id, and sleeps.
+/// Waits until the thread has written its id and sleeps.
 inline void until_asleep(const std::atomic<pid_t>& thread) {
   until([&] { return thread != 0; });
   until([&] {
@@ -57,7 +57,7 @@ inline void until_asleep(const std::atomic<pid_t>& thread) {
   });
 }
 
-/// A thread that calls `f` once, and of which one can say that it has gone to sleep in there.
+/// A thread that calls `f` once. until_asleep() waits until it sleeps in there.
 class sleeper {
  public:
   template <class F>
@@ -74,7 +74,7 @@ class sleeper {
   std::thread thread_;
 };
 
-/// Holds works until it is opened; its end opens it, too.
+/// Holds works until it is opened. The destructor opens it, too.
 class gate {
  public:
   gate() = default;
@@ -93,7 +93,7 @@ class gate {
   std::atomic<bool> open_{false};
 };
 
-/// Occupies one thread of the pool from the constructor on until it is let go.
+/// Occupies one thread of the pool from the constructor until let_go().
 class blocker {
  public:
   explicit blocker(thread_pool& p, const work_options& how = {})
@@ -114,7 +114,7 @@ class blocker {
   work<void> work_;
 };
 
-/// One thing that was told of a work.
+/// One event of a work.
 struct told {
   std::string what;
   work_id id;
@@ -127,7 +127,7 @@ struct told {
   }
 };
 
-/// Writes down what it is told.
+/// Records each event.
 class recorder final : public observer {
  public:
   explicit recorder(thread_pool& p) : heard_(p.subscribe(*this)) {}
@@ -145,7 +145,7 @@ class recorder final : public observer {
     errors_.push_back(what);
   }
 
-  /// To be given as a callback.
+  /// Use it as a callback.
   void call_back(const work_end& e) { add({"callback", e.id, e.status, e.will_retry}); }
 
   [[nodiscard]] std::vector<told> of(work_id id) const {
@@ -162,7 +162,7 @@ class recorder final : public observer {
         all_.begin(), all_.end(), std::back_inserter(found), [&](const told& t) { return t.what == what; });
     return found;
   }
-  /// Final events of a work: of which there is exactly one.
+  /// Returns the final events of a work: there must be exactly one.
   [[nodiscard]] std::vector<told> ends_of(work_id id) const {
     std::vector<told> found;
     for (const told& t : of(id)) {
@@ -194,7 +194,7 @@ class recorder final : public observer {
   subscription heard_;
 };
 
-/// Nothing is left behind.
+/// Expects that no work is left in the pool.
 inline void expect_idle(thread_pool& p) {
   p.wait_idle();
   const pool_stats s = p.stats();

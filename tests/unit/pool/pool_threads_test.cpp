@@ -1,4 +1,4 @@
-// What the pool's threads are while they run a work.
+// The niceness of the pool's threads while they run a work.
 #include "unit/pool/pool_support.hpp"
 
 #include <sys/resource.h>

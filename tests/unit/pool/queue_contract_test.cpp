@@ -20,7 +20,7 @@ std::string faults_of(const testing::queue_contract& how = {}) {
   return to_string(check_queue<Q>(how));
 }
 
-/// The faults are exactly these: each begins so.
+/// Expects exactly these faults. Each text is the beginning of a message.
 template <class Q>
 void expect_faults(const std::vector<std::string>& wanted) {
   const std::vector<std::string> found = check_queue<Q>().faults;
@@ -54,7 +54,7 @@ TEST(queue_contract, the_same_seed_says_the_same) {
   EXPECT_EQ(faults_of<forgetful>({.seed = 5}), faults_of<forgetful>({.seed = 5}));
 }
 
-// --- planted faults, each by its name
+// --- queues with planted faults, each named after its fault
 
 struct loses_the_hundredth : sorted_deque {
   void set(queued_work work) {
@@ -71,7 +71,7 @@ TEST(queue_contract_planted, a_work_is_lost) {
   EXPECT_NE(said.find("a work was lost: work 100 of priority 3"), std::string::npos) << said;
 }
 
-/// It keeps its counts in order, and loses one all the same.
+/// Loses a work although its counts stay consistent.
 struct loses_and_lies : loses_the_hundredth {
   void set(queued_work work) {
     loses_the_hundredth::set(work);
@@ -163,7 +163,7 @@ TEST(queue_contract_planted, a_thief_gets_the_lowest) {
   expect_faults<thieves_get_the_lowest>({"steal() did not take from the highest priority"});
 }
 
-/// As many write it: right for small numbers.
+/// Compares by subtraction, a frequent mistake: right only for small numbers.
 struct subtracts : sorted_deque {
   void set(queued_work work) {
     const auto difference = [](int a, int b) {

@@ -1,4 +1,4 @@
-// Items for queues, and what comes out of them.
+// Items for queues, and a function that drains a queue.
 #pragma once
 
 #include "pool/work_queue.hpp"
@@ -36,7 +36,7 @@ inline queue_item* take(work_queue& queue, way by, base::time_point now = {}) {
   return nullptr;
 }
 
-/// Takes all out. The ids, in the order in which they came.
+/// Takes all items out. Returns their ids in that order.
 inline std::vector<std::uint64_t> drain(work_queue& queue, way by, base::time_point now = {}) {
   std::vector<std::uint64_t> ids;
   while (queue_item* const item = take(queue, by, now)) ids.push_back(item->id);

@@ -1,4 +1,4 @@
-// Cancel and stop: whatever state a work is in, it ends once, and everybody hears of it.
+// Cancel and stop: in every state a work ends exactly once, and each waiter and observer learns of the end.
 #include "unit/pool/pool_support.hpp"
 
 #include <rota/error.hpp>
@@ -39,7 +39,7 @@ TEST(regress_outcome, a_rejected_work_is_told_of_and_counted_and_was_never_there
   EXPECT_EQ(p.stats().submitted, 2U);
 }
 
-// The choice of works that come after a stopped one.
+// Each successor chooses whether a stopped predecessor counts as failed.
 TEST(regress_outcome, a_stopped_predecessor_counts_as_each_successor_says) {
   thread_pool p({.max_threads = 1});
   auto w = p.submit(sleep_long);
@@ -51,7 +51,7 @@ TEST(regress_outcome, a_stopped_predecessor_counts_as_each_successor_says) {
   EXPECT_TRUE(lenient.fetch().has_value());
 }
 
-// Who cancels and who runs are never both right.
+// Either the cancel wins or the run does, never both.
 TEST(regress_cancel, against_the_run_there_is_one_outcome) {
   constexpr int rounds = 20'000;
   std::atomic<int> ran{0};

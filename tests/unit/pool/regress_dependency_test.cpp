@@ -1,4 +1,4 @@
-// Works that come after others: each is let go once, whenever the others end, and however they do.
+// Dependent works: each is released exactly once, however and whenever its predecessors end.
 #include "pool/failure_texts.hpp"
 #include "unit/pool/pool_support.hpp"
 
@@ -15,7 +15,7 @@ using namespace rota::pool::test;
 
 int fail() { throw std::runtime_error("it failed"); }
 
-// What is registered as its predecessor ends runs; also without a stored result.
+// A work runs although its predecessor ends while the work is registered, with a stored result or without.
 TEST(regress_dependency, registered_as_the_predecessor_ends) {
   thread_pool p({.max_threads = 2});
   for (int i = 0; i < 20'000; ++i) {
@@ -91,7 +91,7 @@ TEST(regress_dependency, an_id_that_was_never_given_out_is_refused) {
   expect_idle(p);
 }
 
-// A cancelled one in the middle harms nobody, whatever its predecessors do afterwards.
+// A cancelled work in the middle does not affect others, however its predecessors end later.
 TEST(regress_dependency, a_cancelled_one_in_the_middle) {
   for (const bool fails : {false, true}) {
     thread_pool p({.max_threads = 1});
@@ -109,7 +109,7 @@ TEST(regress_dependency, a_cancelled_one_in_the_middle) {
   }
 }
 
-// It failed at once because of its second predecessor; the first ends later.
+// The work fails at once because of its second predecessor; the first one ends later.
 TEST(regress_dependency, failed_when_it_came_and_its_other_predecessor_ends_later) {
   thread_pool p({.max_threads = 1});
   auto failed = p.submit(fail);
@@ -152,7 +152,7 @@ TEST(regress_dependency, a_failure_goes_on_to_each_once) {
   EXPECT_EQ(p.stats().failed, 61U);
 }
 
-// Layers that all hang on each other are looked through once each.
+// Each work of one layer depends on all of the layer before: the search for cycles visits each work once.
 TEST(regress_dependency, layers_of_fifty) {
   thread_pool p({.max_threads = 2});
   const work_id first = p.reserve();
@@ -193,7 +193,7 @@ TEST(regress_dependency, a_cycle_is_told_with_its_ids_and_nothing_has_changed) {
   EXPECT_EQ(c.fetch().value(), 3);
 }
 
-// Of two that would come after each other one is refused, however they are registered.
+// Of two works that would depend on each other one is refused, in whatever order they are registered.
 TEST(regress_dependency, two_that_name_each_other_at_once) {
   thread_pool p({.max_threads = 2});
   for (int round = 0; round < 2'000; ++round) {
@@ -268,7 +268,7 @@ TEST(regress_dependency, before_the_start_they_wait_for_both) {
   EXPECT_EQ(b.fetch().value(), 2);
 }
 
-// Nothing is remembered of works that have ended well.
+// The pool keeps no memory of works that have succeeded.
 TEST(regress_dependency, a_chain_gives_its_memory_back_as_it_goes) {
   thread_pool p({.max_threads = 1});
   const auto kept = std::make_shared<int>(0);
@@ -281,7 +281,7 @@ TEST(regress_dependency, a_chain_gives_its_memory_back_as_it_goes) {
   EXPECT_EQ(kept.use_count(), 1);
 }
 
-/// Does something in the middle of the first submit(): the work has its name, and comes after nothing yet.
+/// Runs a function during the first submit(), when the work has its name but no predecessors yet.
 class at_the_start final : public observer {
  public:
   at_the_start(thread_pool& p, std::function<void()> what)
@@ -295,7 +295,7 @@ class at_the_start final : public observer {
   subscription heard_;
 };
 
-// The edge that closes a circle is that of a work whose id was not reserved.
+// The id of the work that closes the cycle was not reserved: the other work finds it by its name.
 TEST(regress_dependency, a_cycle_that_is_closed_by_a_work_that_was_found_by_its_name) {
   thread_pool p({.max_threads = 1});
   const work_id x = p.reserve();
@@ -313,7 +313,7 @@ TEST(regress_dependency, a_cycle_that_is_closed_by_a_work_that_was_found_by_its_
   } catch (const cycle_error& why) {
     EXPECT_EQ(why.path(), (std::vector{found, x}));
   }
-  // Nor does that one wait for ever.
+  // The reserved work does not wait for ever either.
   try {
     reserved.fetch().value();
     ADD_FAILURE();
@@ -323,7 +323,7 @@ TEST(regress_dependency, a_cycle_that_is_closed_by_a_work_that_was_found_by_its_
   expect_idle(p);
 }
 
-/// What what() of the exception of `w` says.
+/// Returns the what() of the exception of `w`.
 std::string told_by(work<void>& w) {
   try {
     w.fetch().value();

@@ -1,4 +1,4 @@
-// The end of a pool: in bounded time, with everything told, and nothing left behind.
+// The end of a pool takes bounded time, reports every work, and leaves nothing behind.
 #include "unit/pool/pool_support.hpp"
 
 #include <rota/error.hpp>
@@ -16,7 +16,7 @@ using namespace rota;
 using namespace rota::pool;
 using namespace rota::pool::test;
 
-// What was submitted and does not end by itself refers to this, not to the test.
+// Works that do not end by themselves refer to this object and not to the test, which they may outlive.
 struct stubborn {
   std::atomic<bool> end{false};
   std::atomic<bool> ended{false};
@@ -75,7 +75,7 @@ TEST(regress_end, a_refused_submit_gives_its_reservation_up) {
     std::thread other([&] {
       try {
         static_cast<void>(p.submit([] {}, {.id = id}));
-      } catch (const error&) {  // it was too late
+      } catch (const error&) {  // the pool has ended
       }
     });
     static_cast<void>(p.shutdown(1h));
@@ -121,7 +121,7 @@ TEST(regress_end, a_running_one_that_is_paused_goes_on_to_its_end) {
   }
 }
 
-// A body that never looks does not hold the pool's end up.
+// A body that never checks for a stop does not delay the pool's end.
 TEST(regress_end, what_does_not_end_is_listed) {
   const auto body = std::make_shared<stubborn>();
   std::optional<thread_pool> p;
@@ -157,7 +157,7 @@ TEST(regress_end, what_runs_inside_of_another_is_given_up_too) {
   const auto body = std::make_shared<stubborn>();
   std::optional<thread_pool> p;
   p.emplace(pool_options{.max_threads = 1, .force_grace = 1ms});
-  // It refers to nothing of this frame: it outlives that.
+  // It refers to nothing in this frame, which it outlives.
   auto outer = p->submit([body, pool = &*p] { pool->submit([body] { body->run(); }).wait(); });
   until([&] { return body->begun.load(); });
   EXPECT_EQ(p->shutdown(0s).abandoned.size(), 2U);
@@ -183,7 +183,7 @@ TEST(regress_end, one_that_has_come_back_is_not_listed) {
   EXPECT_TRUE(p.shutdown(1h).abandoned.empty());
 }
 
-/// A coroutine that waits for what cannot be stopped, and whose locals do not go.
+/// State of a coroutine that waits for something that cannot be stopped and has a destructor that blocks.
 struct unwinding {
   stubborn inner;
   stubborn local;
@@ -197,13 +197,13 @@ struct unwinding {
     const guard last{all};
     co_await all->waited_for;
   }
-  /// Abandoned, while it waits. `p` has two threads.
+  /// Returns the coroutine's work, abandoned while it waits. `p` has two threads.
   static work<void> begin(thread_pool& p, const std::shared_ptr<unwinding>& all) {
     all->waited_for = p.submit([all] { all->inner.run(); });
     until([&] { return all->inner.begun.load(); });
     auto w = p.submit([all] { return body(all); });
     until(w, work_status::running);
-    p.submit([] {}).wait();  // by the thread that the coroutine had
+    p.submit([] {}).wait();  // runs on the thread that the coroutine has left
     EXPECT_TRUE(w.force_stop());
     w.wait();
     EXPECT_EQ(w.status(), work_status::abandoned);
@@ -229,7 +229,7 @@ TEST(regress_end, does_not_wait_for_an_abandoned_coroutine_that_unwinds) {
   unwinding::end(p, all);
 }
 
-// What it waits for is given up by the end itself.
+// The pool's end itself gives up the wait.
 TEST(regress_end, nor_for_one_that_begins_to_unwind_as_the_pool_ends) {
   for (int round = 0; round < 20; ++round) {
     const auto all = std::make_shared<unwinding>();

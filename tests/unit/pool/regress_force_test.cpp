@@ -1,4 +1,4 @@
-// Force stop, honestly: what blocks in the library is thrown out, what does not look is abandoned, and nothing has two ends.
+// Force stop: a work blocked in the library throws, one that never checks is abandoned, and each ends once.
 #include "unit/pool/pool_support.hpp"
 
 #include <rota/error.hpp>
@@ -38,7 +38,7 @@ TEST(regress_force, reaches_every_wait_of_a_work) {
       [&] { static_cast<void>(other.submit([] {})); },
   };
   for (std::size_t i = 0; i < waits.size(); ++i) {
-    if (i + 1 == waits.size()) queued = other.submit([] {});  // now it is full
+    if (i + 1 == waits.size()) queued = other.submit([] {});  // now the queue is full
     auto w = p.submit(waits[i]);
     until(w, work_status::running);
     if (i == 1) {
@@ -54,7 +54,7 @@ TEST(regress_force, reaches_every_wait_of_a_work) {
   EXPECT_TRUE(queued.cancel());
 }
 
-// A force that comes as the body ends makes no second end, and reaches no other work of that thread.
+// A force stop that races with the end of the body makes no second end and hits no later work of the thread.
 TEST(regress_force, as_the_body_ends_there_is_one_end) {
   constexpr int rounds = 20'000;
   std::atomic<int> called{0};
@@ -116,7 +116,7 @@ TEST(regress_force, a_force_cannot_be_refused) {
   EXPECT_EQ(w.status(), work_status::force_stopped);
 }
 
-/// Runs on whatever is done to it, and refers to nothing but itself.
+/// State of a body that ignores every stop and refers to nothing else.
 struct stubborn {
   std::atomic<bool> begun{false};
   std::atomic<bool> end{false};

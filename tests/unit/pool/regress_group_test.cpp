@@ -1,4 +1,4 @@
-// Groups: who is taken back while he waits for a place takes nobody's, and counts return to where they were.
+// Groups: a work that is cancelled while it waits for a place takes no place, and all counts return to zero.
 #include "unit/pool/pool_support.hpp"
 
 #include <rota/error.hpp>
@@ -95,13 +95,13 @@ TEST(regress_group, is_not_above_itself) {
   } catch (const error& e) {
     EXPECT_EQ(e.code(), errc::cycle);
   }
-  // A diamond is none: each member once.
+  // A diamond is not a cycle. Each member counts once.
   auto w = p.submit([] {}, {.group = "c"});
   p.wait("a");
   EXPECT_TRUE(p.members("a").empty());
 }
 
-// As many ways lead from the lowest to the highest as nobody could ever go: each group is visited once.
+// The number of paths between lowest and highest is exponential: each group must be visited only once.
 TEST(regress_group, many_ways_lead_to_the_same_groups) {
   constexpr int layers = 60;
   const auto name = [](int layer, int which) { return std::to_string(layer) + '.' + std::to_string(which); };
@@ -199,7 +199,7 @@ TEST(regress_long, counts_are_right_above_the_maximum_and_return_to_zero) {
   expect_idle(p);
 }
 
-// Each raises the number of threads by one until it is over, and none for longer: also when it is over before it began.
+// Each raises the number of threads by one until it is over, also if it is cancelled before it begins.
 TEST(regress_long, raise_the_number_of_threads_for_as_long_as_they_are_there) {
   thread_pool p({.max_threads = 1, .keep_alive = 0s});
   for (int i = 0; i < 3000; ++i) {

@@ -1,4 +1,4 @@
-// Idle: nobody is told so, or let go, while a work is outstanding.
+// Idle: no observer is told of it and no waiter released while a work is outstanding.
 #include "unit/pool/pool_support.hpp"
 
 #include <rota/error.hpp>
@@ -11,7 +11,7 @@ using namespace rota;
 using namespace rota::pool;
 using namespace rota::pool::test;
 
-// Works that move from one count to the other are in none for no moment.
+// A work that moves from one count to another is in one of them at every moment.
 TEST(regress_idle, a_wait_never_returns_while_a_work_is_outstanding) {
   constexpr int rounds = 20'000;
   thread_pool p({.max_threads = 2});
@@ -23,7 +23,7 @@ TEST(regress_idle, a_wait_never_returns_while_a_work_is_outstanding) {
   }
 }
 
-// The end of one batch does not let those go that wait for the next.
+// The end of one batch does not release a waiter of the next batch.
 TEST(regress_idle, a_wait_that_begins_as_a_batch_ends_waits_for_its_own) {
   thread_pool p({.max_threads = 2});
   std::atomic<bool> end{false};
@@ -43,7 +43,7 @@ TEST(regress_idle, a_wait_that_begins_as_a_batch_ends_waits_for_its_own) {
   other.join();
 }
 
-/// Counts the turns; and submits in the middle of one.
+/// Counts starts and idle events, and submits from within an idle event.
 class turns final : public observer {
  public:
   explicit turns(thread_pool& p, int more) : pool_(&p), more_(more), heard_(p.subscribe(*this)) {}
@@ -90,7 +90,7 @@ TEST(regress_idle, start_and_idle_take_turns) {
   }
   for (std::thread& each : callers) each.join();
   p.wait_idle();
-  // The handler may still be between its two counts.
+  // The handler may be between its two increments.
   until([&] { return seen.depth == 0 && seen.idle == seen.started; });
   EXPECT_GE(seen.started, 1);
 }
@@ -155,7 +155,7 @@ TEST(regress_idle, many_wait_at_once) {
   }
 }
 
-/// A result whose end is slow, or waits until its pool is idle.
+/// A result with a destructor that waits until its pool is idle.
 class heavy {
  public:
   explicit heavy(thread_pool& pool) noexcept : pool_(&pool) {}
@@ -174,7 +174,7 @@ class heavy {
   thread_pool* pool_;
 };
 
-// That belongs to no work any more, so it is not refused, and waits for nothing that has ended before on its own thread.
+// The destructor belongs to no work, so its wait is not refused. Works that ended on its thread do not count.
 TEST(regress_idle, the_end_of_a_result_may_wait_for_it) {
   thread_pool p({.max_threads = 1});
   for (const bool has_callback : {false, true}) {

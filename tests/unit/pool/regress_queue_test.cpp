@@ -1,4 +1,4 @@
-// Queues of the user's own that do not keep what is asked of them, below a pool: what was accepted is run.
+// Custom queues that break their contract, below a pool: accepted works run nevertheless.
 #include "unit/pool/pool_support.hpp"
 #include "unit/pool/user_queues.hpp"
 
@@ -19,7 +19,7 @@ struct hides_from_thieves : sorted_deque {
   static maybe_work steal() { return std::nullopt; }
 };
 
-// As long as a pool has one thread works go to the queue of that; the next one that comes can only steal them.
+// While a pool has one thread works go to that thread's queue. A thread that comes later can only steal them.
 template <class Q>
 void run_behind_a_busy_thread() {
   thread_pool p({.max_threads = 2, .custom = custom_queue::of<Q>()});

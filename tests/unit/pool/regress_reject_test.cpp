@@ -1,4 +1,4 @@
-// Full queues: what each policy does, that nothing is lost by it, and that counts return to where they were.
+// Full queues: what each policy does, that no work is lost, and that all counts return to zero.
 #include "unit/pool/pool_support.hpp"
 
 #include <rota/error.hpp>
@@ -183,7 +183,7 @@ TEST(regress_reject, which_of_equals_is_lost_is_as_the_order_says) {
   }
 }
 
-// Segments of a coroutine keep their place.
+// Segments of a coroutine that has begun are never discarded.
 TEST(regress_reject, a_coroutine_that_has_begun_is_not_discarded) {
   for (const queue_order order : {queue_order::fifo, queue_order::lifo, queue_order::deque}) {
     thread_pool p({.max_threads = 1, .queue_limit = 2, .on_full = rejection::discard_queued, .queue = order});
@@ -202,7 +202,7 @@ TEST(regress_reject, a_coroutine_that_has_begun_is_not_discarded) {
     std::vector<work<void>> all;
     {
       blocker busy(p);
-      // All three come back to the queue behind this one.
+      // All three coroutines return to the queue behind this work.
       const auto woken = std::chrono::steady_clock::now() + 2ms;
       until([&] { return std::chrono::steady_clock::now() > woken; });
       for (int i = 0; i < 50; ++i) all.push_back(p.submit([] {}));
@@ -218,7 +218,7 @@ TEST(regress_reject, who_waits_for_a_place_goes_first_come_first_served) {
   thread_pool p(full(rejection::block));
   std::vector<int> order;
   std::deque<sleeper> callers;
-  // Each holds the thread until the next has come into the queue: so a thread that has nothing to do lets nobody else in meanwhile.
+  // Each work holds the thread until the next is queued, so no idle thread admits another caller meanwhile.
   const auto body = [&](int i) {
     order.push_back(i);
     until([&] { return i == 7 || p.stats().waiting == 1; });
@@ -289,7 +289,7 @@ TEST(regress_reject, a_place_given_up_by_a_cancel_or_a_pause_is_taken) {
   std::thread other([&] { p.submit([] {}).wait(); });
   p.pause_all();
   busy.let_go();
-  // Both are held, and neither is in a queue.
+  // Both are held; neither is in a queue.
   until([&] { return p.stats().waiting == 2; });
   p.resume_all();
   caller.join();

@@ -1,4 +1,4 @@
-// Retries and timeouts: how many attempts there are, who is told, and that time over ends with the work.
+// Retries and timeouts: the number of attempts, their events, and that no timeout outlives its work.
 #include "unit/pool/pool_support.hpp"
 
 #include <rota/error.hpp>
@@ -188,7 +188,7 @@ TEST(regress_retry_of_one, a_pause_holds_the_attempt_that_is_due) {
   w.pause();
   is_paused = true;
   until(w, work_status::suspended);
-  // The second attempt of `later` is due after that of `w`: if it has run, that of `w` is held.
+  // The second attempt of `later` is due after that of `w`. Once it has run, that of `w` must be held.
   std::atomic<int> runs_of_later{0};
   auto later = p.submit(
       [&] {
@@ -230,10 +230,10 @@ TEST(regress_timeout, is_not_told_of_a_work_that_is_over) {
     w.wait();
     all.push_back({w.id(), heard.of(w.id()), std::chrono::steady_clock::now() - since < limit});
   }
-  // A later timer: those before it are over.
+  // This outlasts all timers above.
   p.submit([] { this_work::sleep_for(40ms); }).wait();
   for (const over& each : all) {
-    // One that comes as its work ends may be told beside it, once.
+    // A timeout that races with the end of its work may be reported, once.
     if (each.before_its_time) {
       EXPECT_EQ(heard.of(each.id), each.then) << "nothing after its end";
     }

@@ -1,4 +1,4 @@
-// A work can be found while it is being submitted: what becomes of who waits for it, of what comes after it, and of what is asked of it.
+// A work can be found during its submit(): what becomes of its waiters, its successors, and requests to it.
 #include "unit/pool/pool_support.hpp"
 
 #include <rota/error.hpp>
@@ -13,7 +13,7 @@ using namespace rota;
 using namespace rota::pool;
 using namespace rota::pool::test;
 
-/// A pool with one thread, which is busy, and one place, which is taken: what comes next finds `what` in the middle of its submit().
+/// A pool with one busy thread and one occupied place. The next submit() calls `what` in its middle.
 class full_pool {
  public:
   full_pool() {
@@ -36,7 +36,7 @@ class full_pool {
   work<void> queued_;
 };
 
-// submit() throws after its work was found by its name: it ends, as any other, and nobody is left behind.
+// submit() throws after its work was found by name. The work ends like any other; no waiter stays blocked.
 TEST(regress_submit, who_found_a_work_that_is_then_refused_goes_on) {
   full_pool p;
   work_id found;
@@ -69,7 +69,7 @@ TEST(regress_submit, who_found_a_work_that_is_then_refused_goes_on) {
   ASSERT_TRUE(fetched.has_value());
   EXPECT_TRUE(fetched->is_cancelled());
   EXPECT_FALSE(p->find("x"));
-  // Long afterwards, too.
+  // The id stays unknown also later.
   EXPECT_EQ(p->status(found), work_status::created) << "its memory is another one's";
   EXPECT_TRUE(p->submit([&] { ran = true; }, {.after = {found}}).fetch().has_exception());
   p.let_go();
@@ -77,7 +77,7 @@ TEST(regress_submit, who_found_a_work_that_is_then_refused_goes_on) {
   EXPECT_FALSE(ran);
 }
 
-// An id that was reserved stays so, whatever was asked of the work that did not come.
+// A reserved id stays reserved, even if the work that was not accepted was asked to stop.
 TEST(regress_submit, a_reserved_id_outlives_a_submit_that_throws) {
   full_pool p;
   const work_id id = p->reserve();
@@ -98,7 +98,7 @@ TEST(regress_submit, a_reserved_id_outlives_a_submit_that_throws) {
   expect_idle(*p);
 }
 
-// Asked to stop, or to by force, before it is anywhere: it has not begun, and never does.
+// A stop or a force stop arrives before the work is in a queue: the work never begins.
 TEST(regress_submit, what_is_stopped_while_it_is_submitted_is_cancelled) {
   for (const bool by_force : {false, true}) {
     full_pool p;

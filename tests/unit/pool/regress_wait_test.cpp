@@ -1,4 +1,4 @@
-// Waits and fetches: none is forgotten, none sees less than the work did, and of several that fetch one gets it.
+// Waits and fetches: none is lost, each sees all effects of the work, and one of several fetches succeeds.
 #include "unit/pool/pool_support.hpp"
 
 #include <rota/error.hpp>
@@ -15,7 +15,7 @@ using namespace rota;
 using namespace rota::pool;
 using namespace rota::pool::test;
 
-// Those that wait first, at once.
+// Many threads become the first waiter at the same moment.
 TEST(regress_wait, many_that_wait_first_at_once) {
   thread_pool p({.max_threads = 1});
   for (int round = 0; round < 500; ++round) {
@@ -39,7 +39,7 @@ TEST(regress_wait, many_that_wait_first_at_once) {
   }
 }
 
-// No wake is lost between the look and the sleep.
+// No lost wakeup between the check and the sleep.
 TEST(regress_wait, returns_however_it_meets_the_end) {
   thread_pool p({.max_threads = 1});
   for (int i = 0; i < 20'000; ++i) {
@@ -55,7 +55,7 @@ TEST(regress_wait, returns_however_it_meets_the_end) {
   }
 }
 
-// A coroutine that waits for a work that is over at once, on another pool.
+// A coroutine waits for a work of another pool that ends at once.
 TEST(regress_wait, a_coroutine_that_waits_goes_on_at_home) {
   thread_pool home({.max_threads = 1});
   thread_pool away({.max_threads = 1});
@@ -228,7 +228,7 @@ TEST(regress_wait, a_thread_that_waits_is_replaced) {
   expect_idle(p);
 }
 
-// Each waits for the one before, which lies in the queue below it: they are run one inside of the other, but not deeper than a stack is.
+// Each waits for the one queued before it. Waits run works inside of one another, to a bounded depth only.
 TEST(regress_wait, a_chain_of_waits_is_longer_than_a_stack) {
   constexpr int count = 100'000;
   thread_pool p({.max_threads = 1, .queue = queue_order::lifo, .start = start_mode::suspended});

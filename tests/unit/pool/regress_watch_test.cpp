@@ -1,4 +1,4 @@
-// Watches: what is outstanding as long as there is something to do, and what has gone when one has.
+// Watches: what counts as outstanding while there is something to do, and what is destroyed with a watch.
 #include "unit/pool/user_queues.hpp"
 #include "unit/pool/watch_support.hpp"
 
@@ -77,7 +77,7 @@ TEST(regress_watch, the_next_one_is_outstanding_for_what_comes_back) {
   EXPECT_EQ(runs, 1);
 }
 
-/// Holds up who puts a work in, once.
+/// Blocks one call of set().
 struct holds_up : sorted_deque {
   struct shared {
     std::atomic<bool> is_armed{false};
@@ -93,7 +93,7 @@ struct holds_up : sorted_deque {
   }
 };
 
-/// Says when it goes.
+/// Sets a flag in its destructor.
 struct tells {
   explicit tells(std::atomic<bool>& gone) : gone_(&gone) {}
   tells(tells&& other) noexcept : gone_(std::exchange(other.gone_, nullptr)) {}
@@ -108,7 +108,7 @@ struct tells {
   std::atomic<bool>* gone_;
 };
 
-// Its last item has come back, and the next watch makes a work of it: the thread that does so still has the first one.
+// The second watch turns the returned item into a work, on a thread that is still inside of the first watch.
 TEST(regress_watch, its_body_goes_with_it_and_not_with_a_thread_of_the_pool) {
   holds_up::shared at_the_next;
   holds_up::by = &at_the_next;
@@ -139,7 +139,7 @@ TEST(regress_watch, its_body_goes_with_it_and_not_with_a_thread_of_the_pool) {
   holds_up::by = nullptr;
 }
 
-// An abandoned work is inside of the body: that goes when the work comes back.
+// An abandoned work still runs the body, which is destroyed when that work returns.
 TEST(regress_watch, its_body_stays_for_who_is_inside_of_it) {
   struct kept {
     std::atomic<bool> gone{false};

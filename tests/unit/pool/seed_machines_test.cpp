@@ -1,5 +1,5 @@
-// The state machines of the pool that this one is modelled on, transition by transition: what takes its place here, and that it does.
-// Nine machines of flags there; here one word of a work, one of the crew, and locks of queues.
+// This pool is modelled on one that has nine state machines of flags. Each of their transitions has a row.
+// It names the counterpart here (in a work's word, the crew's word, or a queue's lock) and its check.
 #include "base/futex.hpp"
 #include "pool/crew.hpp"
 #include "pool/work_word.hpp"
@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 using namespace detail;
 using enum work_status;
 
-/// A crew's client with as many jobs as it is told, each of which holds its thread until release().
+/// A client of a crew. put() adds jobs, each of which holds its thread until release().
 class desk final : public crew_client {
  public:
   explicit desk(crew::limits how) : threads(*this, "seed", how) {}
@@ -43,7 +43,7 @@ class desk final : public crew_client {
     base::futex_wake(&held, 1000);
   }
   void wait_ended(unsigned n) { wait(done, n); }
-  /// Until so many threads sleep, and no other is there.
+  /// Waits until exactly `n` threads exist and all of them sleep.
   void wait_idle(unsigned n) {
     for (auto c = threads.count(); c.idle != n || c.threads != n; c = threads.count()) base::yield_thread();
   }
@@ -92,7 +92,7 @@ class desk final : public crew_client {
 
 word in(work_status s) { return word{2}.to(s); }
 
-// ---- what is checked, by the name of ours ---------------------------------------------------------------------------
+// ---- what is checked, by the name of ours -----------------------------------------------------------------
 
 class ear final : public observer {
  public:
@@ -101,7 +101,7 @@ class ear final : public observer {
   std::string said;
 };
 
-/// count_in and count_out: the first work in and the last one out tell of it, and nobody else.
+/// count_in, count_out: only the first work in and the last work out notify the observers.
 void outstanding_counts() {
   ear heard;
   thread_pool pool({.max_threads = 2});
@@ -116,7 +116,7 @@ void outstanding_counts() {
   EXPECT_EQ(heard.said, "sisi");
 }
 
-/// call(): who is to come is counted before it is started; a second caller sees that somebody searches.
+/// call(): counts a new thread before it starts. A second caller sees that a thread is searching.
 void call_is_single_flight() {
   desk d({0, 4, 10s});
   d.put(1);
@@ -130,7 +130,7 @@ void call_is_single_flight() {
   d.wait_idle(2);
 }
 
-/// uncount(): who leaves is not counted when the lock is given back, so that no more leave than may.
+/// uncount(): a leaving thread is uncounted before the lock is released, so that not too many leave.
 void uncount_is_single_flight() {
   desk d({1, 3, 1ms});
   d.put(3);
@@ -141,7 +141,7 @@ void uncount_is_single_flight() {
   EXPECT_EQ(d.threads.count().retired, 2U);
 }
 
-/// retire(): those above the maximum leave when their work ends, or where they sleep; if there are no longer too many they stay.
+/// retire(): threads above the maximum leave at the end of their work or from sleep, and only those.
 void retire_above_the_maximum() {
   desk d({0, 3, 10s});
   d.put(3);
@@ -157,7 +157,7 @@ void retire_above_the_maximum() {
   d.wait_idle(1);
 }
 
-/// push_idle(), drop_idle(): who sleeps is in the list, and whoever calls it takes it out.
+/// push_idle(), drop_idle(): a sleeping thread is in the list; the waking thread takes it out.
 void idle_list() {
   desk d({1, 1, 10s});
   d.threads.fill();
@@ -171,7 +171,7 @@ void idle_list() {
   d.wait_idle(1);
 }
 
-/// lose(): a thread that is given up belongs to nobody, once.
+/// lose(): a thread is given up once, and leaves the count.
 void lose_is_once() {
   desk d({0, 1, 10s});
   d.put(1);
@@ -197,7 +197,7 @@ void regions_bring_a_helper() {
   d.wait_idle(1);
 }
 
-/// stop(): whoever ends the crew does it once, and waits for all.
+/// stop(): ends the crew once, and waits for all threads.
 void stop_ends_all() {
   desk d({2, 2, 10s});
   d.threads.fill();
@@ -207,14 +207,14 @@ void stop_ends_all() {
   EXPECT_EQ(d.threads.count().started, 2U) << "none is started any more";
 }
 
-/// claim() and take_back(): a work belongs to its runner or to who takes it back, by one step of its word.
+/// claim() and take_back(): one step of the word decides whether the runner or the canceller owns a work.
 void one_owner() {
   EXPECT_TRUE(rule::claim(in(queued)).applies);
   EXPECT_FALSE(rule::take_back(rule::claim(in(queued)).next, cancelled, 0).applies);
   EXPECT_FALSE(rule::claim(rule::take_back(in(queued), cancelled, 0).next).applies);
 }
 
-/// ask() and end(): who asks a work to stop does not hold it; its end is its runner's or the grace's, by one step.
+/// ask() does not take ownership of a work. end(): one step decides whether the runner or the grace ends it.
 void ask_and_end() {
   const word asked = rule::ask(in(running), stop_asked | force_asked).next;
   EXPECT_TRUE(asked.is(running));
@@ -222,8 +222,8 @@ void ask_and_end() {
   EXPECT_FALSE(rule::end(rule::end(asked, abandoned).next, force_stopped).applies);
 }
 
-/// A queue's lock: the thief takes works out under it while their owner runs. The owner holds its thread until all of them have run, and
-/// does not tell the pool that it blocks: without stealing they would wait for it for ever.
+/// The thief takes works out under the queue's lock while the owner runs. The owner blocks until all of them
+/// have run, and does not tell the pool: without stealing this is a deadlock.
 void stealing_takes_works_out_of_the_queue_of_a_running_thread() {
   constexpr int works = 10;
   thread_pool pool({.min_threads = 2, .max_threads = 2});
@@ -243,8 +243,8 @@ void stealing_takes_works_out_of_the_queue_of_a_running_thread() {
   EXPECT_GE(pool.stats().stolen, static_cast<std::uint64_t>(works)) << "and perhaps the owner itself";
 }
 
-/// The same lock, and a helper that is no thread of the pool: the only thread is inside of the work that the helper waits for, which ends only
-/// after a work that is queued behind it has run.
+/// The same lock, with a helper outside of the pool. The only thread runs the work that the helper waits for.
+/// That work ends only after a work that is queued behind it has run.
 void helping_takes_works_out_of_the_queue_of_a_running_thread() {
   thread_pool pool({.max_threads = 1});
   std::latch inside(1);
@@ -268,10 +268,10 @@ struct row {
   std::string_view machine;
   std::string_view trigger;
   std::string_view change;
-  std::string_view if_it_fails;  // there
-  std::string_view needs;        // there
+  std::string_view if_it_fails;  // in the other pool
+  std::string_view needs;        // in the other pool
   std::string_view ours;
-  void (*check)();  // null: there is nothing of the kind here, and `ours` says why
+  void (*check)();  // null: no counterpart here; `ours` says why
 };
 
 constexpr std::string_view skip = "skip";
@@ -320,7 +320,7 @@ constexpr std::array rows{
     row{"CanDispose", "dispose", "not_allowed", skip, "", "stop", stop_ends_all},
     row{"CanForceStop", "about to force", "not_allowed", "report", "", "ask", ask_and_end},
     row{"CanForceStop", "it does not run", "allowed", "", "", "take_back", ask_and_end},
-    // ---- may it get work? Here work is given to queues, and threads come for it
+    // ---- may it get work? Here works go to queues, and threads take them from there
     row{"CanGetWork",
         "created for want of workers",
         "allowed",
@@ -377,7 +377,7 @@ constexpr std::array rows{
         "",
         "drop_idle",
         idle_list},
-    // ---- may it be stolen from, is its work held? No user code runs while a work is held: one step of its word decides
+    // ---- stealing from it, holding its work: no user code runs meanwhile, one step of the word decides
     row{"WorkStealability",
         "help: about to steal",
         "not_allowed",

@@ -1,4 +1,4 @@
-// A source by itself: an order, a limit, an end.
+// A source by itself: its order, its limit, its end.
 #include "unit/pool/watch_support.hpp"
 
 #include <memory>
@@ -54,7 +54,7 @@ TEST(source, destroys_what_is_left) {
 
 TEST(source, refuses_to_have_no_room) { EXPECT_THROW(source<int>(0), std::invalid_argument); }
 
-/// Its moves throw when they are told to.
+/// The move constructor throws on demand.
 struct heavy {
   explicit heavy(int n) : number(n) {}
   heavy(heavy&& other) : number(other.number) {

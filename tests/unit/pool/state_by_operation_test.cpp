@@ -1,4 +1,4 @@
-// What each operation says of a work in each of its states, and what becomes of the work: docs/pool.md, table A, a test for each cell.
+// Each operation in each state of a work, its result and the end of the work: docs/pool.md, table A.
 #include "unit/pool/pool_support.hpp"
 
 #include <rota/pool/work.hpp>
@@ -66,15 +66,15 @@ constexpr auto stopped = work_status::stopped;
 constexpr auto forced = work_status::force_stopped;
 constexpr auto succeeded = work_status::succeeded;
 
-/// What the operation answers, and how the work ends, once whatever keeps it is let go, and it is resumed.
+/// What the operation returns, and how the work ends once nothing holds it back and it is resumed.
 struct cell {
   bool answer;
   work_status end;
 };
 
 // clang-format off
-// One row for each state, in their order. fetch: is there an outcome?
-// Whatever waits for the end of a back-off is let go by a cancel here: it would last an hour.
+// One row for each state, in their order. fetch: whether there is an outcome. The test ends a back-off by a
+// cancel, since it would last an hour.
 constexpr cell table[][7] = {
   //  cancel             stop               force_stop         pause              resume             wait               fetch
   {{no, succeeded},   {no, succeeded},   {no, succeeded},   {yes, succeeded},  {no, succeeded},   {yes, succeeded},  {yes, succeeded}},   // reserved
@@ -109,7 +109,7 @@ pool_options options_for(state s) {
   return o;
 }
 
-/// A pool with one work in the state that is asked for.
+/// A pool with one work in the given state.
 class stage {
  public:
   explicit stage(state s) : state_(s), p(options_for(s)), heard(p) {
@@ -125,7 +125,7 @@ class stage {
   stage(const stage&) = delete;
   stage& operator=(const stage&) = delete;
 
-  /// Whatever keeps the work where it is.
+  /// Releases whatever keeps the work in its state.
   void let_go() {
     if (std::exchange(gone_, true)) return;
     go_ = true;
@@ -150,7 +150,7 @@ class stage {
   task<int> spin() {
     begun_ = true;
     while (!go_ && !this_work::stop_requested()) std::this_thread::yield();
-    // The request is seen before the cancellation comes.
+    // The coroutine sees the request before the cancellation arrives.
     if (!go_) co_await sleep_for(1h);
     co_await yield();
     co_return 7;
@@ -323,14 +323,14 @@ TEST_P(state_by_operation, is_as_the_table_says) {
     answer = act(on, what) ? 1 : 0;
   }
   if (what == operation::cancel || what == operation::stop || what == operation::force_stop) {
-    // Nothing else is needed for its end.
+    // The work ends without any further step.
     if (expected.answer) until([&] { return on.heard.ends_of(id).size() == 1; });
   }
   on.let_go();
   const bool can_be_paused =
       what == operation::pause || from == state::paused_function || from == state::paused_coroutine;
   if (can_be_paused && !is_finished(from) && what != operation::resume && expected.end == succeeded) {
-    // At its next checkpoint, however far away that was.
+    // It pauses at its next checkpoint.
     until([&] { return on.p.status(id) == work_status::paused; });
     EXPECT_TRUE(on.p.resume(id));
   }

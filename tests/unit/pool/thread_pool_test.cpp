@@ -1,4 +1,4 @@
-// What a pool of threads does with its works: the plain things.
+// The basic operations of a pool.
 #include <rota/pool/this_work.hpp>
 #include <rota/pool/thread_pool.hpp>
 #include <rota/runtime.hpp>

@@ -1,4 +1,4 @@
-// Sums and means of the times that a pool has measured.
+// Sums and means of the times that a pool measures.
 #include "pool/time_record.hpp"
 #include "unit/pool/pool_support.hpp"
 
@@ -25,7 +25,7 @@ TEST(time_record, sums_and_means_are_exact) {
   EXPECT_EQ(record.summary().mean, 250'001ns);
 }
 
-/// Works of a pool with one thread run one after the other, while the pool is there.
+/// A pool with one thread runs its works one after the other, so the sum is at most its uptime.
 TEST(time_record, the_run_times_of_one_thread_fit_into_the_uptime) {
   thread_pool p({.max_threads = 1, .time_one_in = 1});
   for (int i = 0; i < 20; ++i) p | [i] { dawdle(i * 1000); };

@@ -1,4 +1,4 @@
-// Custom queues as users would write them, and some as they should not.
+// Custom queues as users would write them.
 #pragma once
 
 #include <rota/pool/custom_queue.hpp>

@@ -17,7 +17,7 @@ constexpr work_id unknown{(std::uint64_t{1} << 40U) + 1};
 
 auto now() { return std::chrono::steady_clock::now(); }
 
-// ---- waits with a limit ---------------------------------------------------------------------------------------------
+// ---- waits with a limit -----------------------------------------------------------------------------------
 
 TEST(wait_several, by_id_within_a_limit) {
   thread_pool p({.max_threads = 1});
@@ -82,7 +82,7 @@ TEST(wait_several, of_a_work_for_itself_is_an_error_with_a_limit_too) {
   EXPECT_TRUE(w.fetch().has_value());
 }
 
-// ---- fetches --------------------------------------------------------------------------------------------------------
+// ---- fetches ----------------------------------------------------------------------------------------------
 
 TEST(fetch_several, by_list_in_its_order) {
   thread_pool p({.max_threads = 2});
@@ -133,7 +133,7 @@ TEST(fetch_several, of_a_group_as_they_were_submitted) {
   thread_pool p({.max_threads = 2});
   p.relate("g", "below");
   std::vector<work_id> ids;
-  // Slots are used again meanwhile: ids are in no order.
+  // Slots are reused meanwhile, so ids are in no order.
   for (int i = 0; i < 30; ++i) {
     p.submit([] {}).wait();
     ids.push_back(
@@ -180,7 +180,7 @@ TEST(fetch_several, of_several_that_fetch_a_group_each_outcome_goes_to_one) {
   }
 }
 
-// ---- counts of threads ----------------------------------------------------------------------------------------------
+// ---- counts of threads ------------------------------------------------------------------------------------
 
 TEST(thread_counts, are_of_each_thread_and_add_up) {
   std::atomic<unsigned> started{0};

@@ -1,4 +1,4 @@
-// Items whose works did not end well: which come back, how often, and where the others are.
+// Items of works that do not end well: which come back, how often, and where the others go.
 #include "unit/pool/watch_support.hpp"
 
 #include <optional>
@@ -13,7 +13,7 @@ using namespace rota::pool::test;
 TEST(watch_back, what_failed_comes_back_to_the_end) {
   thread_pool p({.max_threads = 1});
   source<int> s(10);
-  std::vector<std::string> order;  // one thread
+  std::vector<std::string> order;  // used by one thread
   {
     const blocker busy(p);
     for (int i = 1; i < 4; ++i) EXPECT_EQ(s.try_push(i), push_status::pushed);
@@ -168,7 +168,7 @@ TEST(watch_back, what_somebody_cancels_comes_back_and_is_run) {
     const blocker busy(p);
     for (int i = 0; i < 5; ++i) EXPECT_EQ(s.try_push(i), push_status::pushed);
     EXPECT_EQ(p.cancel("g"), 3U);
-    EXPECT_GE(p.cancel_all(), 1U);  // each slot once: it comes to an end
+    EXPECT_GE(p.cancel_all(), 1U);  // visits each slot once, so it terminates
     EXPECT_EQ(w.stats().in_works, 3U);
     EXPECT_EQ(s.size(), 2U);
   }

@@ -1,4 +1,4 @@
-// Watches that are stopped, and pools and sources that end: where the items are afterwards.
+// Watches that are stopped, pools and sources that end: where the items are afterwards.
 #include "unit/pool/watch_support.hpp"
 
 #include <optional>
@@ -10,7 +10,7 @@ using namespace rota;
 using namespace rota::pool;
 using namespace rota::pool::test;
 
-/// Takes all that is in.
+/// Takes all items out.
 std::vector<int> left_in(source<int>& s) {
   std::vector<int> all;
   while (const std::optional<int> each = s.try_take()) all.push_back(*each);
@@ -162,7 +162,7 @@ TEST(watch_end, within_one_of_its_own_works_ends_the_program) {
       "a watch ends inside of one of its own works");
 }
 
-// ---- the pool -------------------------------------------------------------------------------------------------------
+// ---- the pool ---------------------------------------------------------------------------------------------
 
 TEST(watch_end, a_full_queue_neither_refuses_nor_loses_an_item) {
   for (const rejection how : {rejection::abort,
@@ -308,7 +308,7 @@ TEST(watch_end, a_pool_with_a_watch_counts_and_stops_nothing_for_it) {
   expect_idle(p);
 }
 
-// ---- the source -----------------------------------------------------------------------------------------------------
+// ---- the source -------------------------------------------------------------------------------------------
 
 TEST(watch_end, a_source_that_is_closed_is_emptied) {
   thread_pool p({.max_threads = 1});

@@ -1,4 +1,4 @@
-// What the tests of watches share: an account that adds up.
+// Shared by the tests of watches.
 #pragma once
 
 #include "unit/pool/pool_support.hpp"
@@ -7,14 +7,14 @@
 
 namespace rota::pool::test {
 
-/// Nothing is in a work, and nothing is lost.
+/// Expects that no item is in a work and none is lost.
 inline void expect_settled(const watch& w) {
   const watch_stats s = w.stats();
   EXPECT_EQ(s.in_works, 0U);
   EXPECT_EQ(s.taken, s.succeeded + s.put_back + s.given_up + s.dropped + s.abandoned);
 }
 
-/// Only moves, and says when it is destroyed.
+/// A move-only item that records its destruction.
 class parcel {
  public:
   explicit parcel(int number, std::atomic<int>* ends = nullptr) : number_(number), ends_(ends) {}

@@ -1,4 +1,4 @@
-// Sources that a pool watches: what is run, what comes back, what waits, and who is told.
+// Sources that a pool watches: which items run, which come back, which wait, and what observers are told.
 #include "unit/pool/watch_support.hpp"
 
 #include <rota/task.hpp>
@@ -14,7 +14,7 @@ using namespace rota;
 using namespace rota::pool;
 using namespace rota::pool::test;
 
-// ---- what is run ----------------------------------------------------------------------------------------------------
+// ---- what is run ------------------------------------------------------------------------------------------
 
 TEST(pool_watch, runs_what_is_in_and_what_comes_in_each_once) {
   std::atomic<int> ends{0};
@@ -139,7 +139,7 @@ TEST(pool_watch, a_body_that_pushes_does_not_go_deeper) {
   constexpr int last = 50'000;
   thread_pool p({.max_threads = 1});
   source<int> s(source<int>::unbounded);
-  // Of the only thread's stack.
+  // Addresses of the only thread's stack.
   std::uintptr_t lowest = ~std::uintptr_t{0}, highest = 0;
   const watch w = watch_source(p, s, [&](int& each) {
     const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
@@ -176,7 +176,7 @@ TEST(pool_watch, pushes_and_takes_of_many_threads_lose_nothing) {
   expect_settled(w);
 }
 
-// ---- two of them ----------------------------------------------------------------------------------------------------
+// ---- two of them ------------------------------------------------------------------------------------------
 
 TEST(pool_watch, a_source_is_watched_by_one_at_a_time) {
   thread_pool p({.max_threads = 1}), other({.max_threads = 1});
@@ -225,7 +225,7 @@ TEST(pool_watch, two_do_not_disturb_each_other) {
   EXPECT_EQ(of_b.stats().put_back, 0U);
   expect_settled(of_a);
   expect_settled(of_b);
-  // Nobody who was told of another's failure still looks for it.
+  // No thread that was notified of a returned item is still searching for it.
   EXPECT_EQ(p.stats().running, 0U);
 }
 
@@ -259,7 +259,7 @@ TEST(pool_watch, other_works_that_do_not_end_well_are_none_of_its_business) {
   expect_settled(w);
 }
 
-// ---- waiting --------------------------------------------------------------------------------------------------------
+// ---- waiting ----------------------------------------------------------------------------------------------
 
 TEST(pool_watch, a_work_may_wait_for_another_ones_watch_but_not_for_its_own) {
   thread_pool p({.max_threads = 1});

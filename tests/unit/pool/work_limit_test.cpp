@@ -1,4 +1,4 @@
-// The number of works that a pool can have at once: what a submit() beyond it throws, and that it changes nothing.
+// The limit of works that a pool can have at once: a submit() beyond it throws and changes nothing.
 #include "unit/pool/pool_support.hpp"
 
 #include "pool/absence.hpp"
@@ -28,7 +28,7 @@ class small_pool {
   }
   thread_pool& operator*() { return pool_; }
   thread_pool* operator->() { return &pool_; }
-  /// Submits until the pool refuses a work. Returns how many it has taken.
+  /// Submits until the pool refuses a work. Returns how many works it has accepted.
   std::size_t fill() {
     for (;;) {
       try {

@@ -1,4 +1,4 @@
-// The memory of a pool after a peak: it is given back, what was kept is found, and ids go on.
+// The memory of a pool after a peak: it is freed, stored results are still found, and ids continue.
 #include "unit/pool/pool_support.hpp"
 
 #include "pool/absence.hpp"
@@ -26,7 +26,7 @@ using namespace rota::pool;
 using namespace rota::pool::test;
 
 constexpr int peak = 100'000;
-/// What stays: the segments that are kept, and those of the slots that this thread and that of the pool keep.
+/// What stays: the kept segments, and the slots in the caches of this thread and of the pool's thread.
 constexpr std::uint32_t small = pool::detail::slots::kept_segments + 2 * 128U;
 
 pool::detail::slots& memory_of(thread_pool& p) {
@@ -35,7 +35,7 @@ pool::detail::slots& memory_of(thread_pool& p) {
   return *found;
 }
 
-/// A pool whose one thread is busy until let_go(), with `peak` works behind.
+/// A pool with one thread that is busy until let_go(), and `peak` queued works.
 class crowd {
  public:
   explicit crowd(thread_pool& p, std::atomic<int>& ran) : busy_(p) {
@@ -51,7 +51,7 @@ class crowd {
   blocker busy_;
 };
 
-/// Pages of this process that are in memory.
+/// Returns the resident pages of this process.
 std::size_t resident_pages() {
   std::ifstream in("/proc/self/statm");
   std::size_t all = 0;

@@ -25,7 +25,7 @@ using ids = std::vector<std::uint64_t>;
 constexpr std::array orders{queue_order::fifo, queue_order::lifo, queue_order::deque};
 constexpr std::array ways{way::get, way::steal, way::discard};
 
-/// Items 1, 2, 3 ... with these priorities, then all out again.
+/// Inserts items 1, 2, 3 ... with these priorities. Returns the order in which they come out.
 ids order_of(queue_order order, way by, const std::vector<int>& priorities) {
   items made;
   priority_queue queue(order);
@@ -145,7 +145,7 @@ TEST(work_queue, what_is_out_can_be_put_into_another) {
 
 // --- against a reference
 
-/// The same queue, as simple as can be.
+/// The simplest implementation of the queue.
 class reference_queue {
  public:
   explicit reference_queue(queue_order order) : order_(order) {}
@@ -188,7 +188,7 @@ void compare(queue_order order, std::uint32_t count, std::uint64_t seed) {
     out.push_back(&item);
   };
   for (int step = 0; step < 100'000; ++step) {
-    const bool fills = (step / 1000) % 2 == 0;  // it gets full, and empty, again and again
+    const bool fills = (step / 1000) % 2 == 0;  // it becomes full and empty in turns
     const std::uint32_t dice = chance.below(10);
     if (dice < (fills ? 7U : 3U) && !out.empty()) {
       const std::uint32_t which = chance.below(static_cast<std::uint32_t>(out.size()));
@@ -271,8 +271,8 @@ TEST(work_queue, the_bottom_of_a_stack_comes_up_with_age) {
     queue.set(made.make(0, at(0s)));
     queue.set(made.make(0, at(5s)));
     queue.set(made.make(0, at(9s)));
-    EXPECT_EQ(queue.get(at(9s))->id, 3U);   // nobody has gained
-    EXPECT_EQ(queue.get(at(12s))->id, 1U);  // it counts one more than the newest
+    EXPECT_EQ(queue.get(at(9s))->id, 3U);   // no age gained yet
+    EXPECT_EQ(queue.get(at(12s))->id, 1U);  // counts one more than the newest
     EXPECT_EQ(queue.get(at(12s))->id, 2U);
   }
 }
@@ -286,7 +286,7 @@ TEST(work_queue, age_neither_overflows_nor_goes_back) {
   EXPECT_EQ(drain(queue, way::get, base::never), (ids{1, 2}));
 }
 
-/// In a queue that ages nothing that counts less comes before what counts more: the rule, on random items.
+/// The rule of aging on random items: none comes out before an item that counts more.
 TEST(work_queue, with_age_the_one_that_counts_most_comes_first) {
   for (const queue_order order : orders) {
     base::random chance(7);
@@ -311,9 +311,9 @@ TEST(work_queue, with_age_the_one_that_counts_most_comes_first) {
   }
 }
 
-// --- cost, counted in nodes looked at or turned
+// --- cost, counted in nodes visited or rotated
 
-/// Of as many sets and gets, with `count` items in.
+/// Returns the steps of a fixed number of sets and gets with `count` items in the queue.
 std::uint64_t steps_with(std::size_t count, way by) {
   constexpr int priorities = 8;
   std::deque<queue_item> made(count);
@@ -337,7 +337,7 @@ TEST(work_queue, a_pop_costs_the_same_with_a_thousand_and_with_a_million) {
   EXPECT_EQ(steps_with(1'000'000, way::get), 0U) << "the highest priority is known";
 }
 
-/// The most steps of one call while `count` priorities come and go.
+/// Returns the most steps of one call while `count` priorities come and go.
 std::uint64_t most_steps(int count, int stride) {
   items made;
   priority_queue queue(queue_order::fifo);
@@ -356,12 +356,12 @@ std::uint64_t most_steps(int count, int stride) {
 }
 
 TEST(work_queue, the_tree_stays_flat) {
-  // log2 of 65536 is 16; a treap is about twice as deep at its deepest place, seldom three times.
+  // log2 of 65536 is 16. The depth of a treap is about twice that, seldom three times.
   for (const int stride : {1, 2, 10, 1'000, 4'096, 32'000})
     EXPECT_LE(most_steps(65'536, stride), 60U) << stride;
 }
 
-/// The steps to each of the priorities -count .. count - 1, which are all in.
+/// Returns the steps to each of the priorities -count .. count - 1, all of which are in the queue.
 std::vector<std::uint64_t> depths(priority_queue& queue, items& made, int count) {
   std::vector<std::uint64_t> found;
   for (int priority = -count; priority < count; ++priority) {

@@ -18,7 +18,7 @@ constexpr std::uint64_t stop_flags = stop_asked | force_asked | timed_out | endi
 constexpr std::array final_ones{
     succeeded, failed, cancelled, stopped, force_stopped, abandoned, discarded, rejected};
 
-/// What holds of each word that a pool has.
+/// The invariant of every word of a work.
 constexpr bool valid(word w) {
   return (!w.has(over) || is_final(w.status())) && (!w.has(fetched) || w.has(over)) &&
          (!w.has(came_back) || w.is(abandoned)) && (!w.has(taken) || w.has(reserved)) &&
@@ -36,7 +36,7 @@ void for_each_word(F f) {
 }
 
 struct promise {
-  std::vector<work_status> from;  // of these, and of no others; some are refused for a flag
+  std::vector<work_status> from;  // applies only to these statuses; a flag may refuse it
   std::uint64_t sets = 0;         // no other flag changes
   std::uint64_t clears = 0;
 };
@@ -48,7 +48,7 @@ bool is_in(const std::vector<work_status>& all, work_status one) {
   return false;
 }
 
-/// Checks one rule; `to`: the status that it leads to, `rejected` for none.
+/// Checks one rule. `to`: the status that it leads to if `leads`.
 template <class Rule>
 void expect_rule(const char* name, const promise& p, work_status to, bool leads, Rule rule) {
   std::uint64_t wrong = 0;
@@ -99,7 +99,7 @@ TEST(work_rules, to_a_list_or_a_queue_and_out_of_it) {
   expect_rule("hold", {.from = {queued}}, suspended, true, rule::hold);
 }
 
-// W3: one thread comes to `running`, out of a queue, of `blocked` for a failure, or of `paused`.
+// W3: one thread enters `running`, from `queued`, from `blocked` (to fail), or from `paused`.
 TEST(work_rules, to_the_runner) {
   expect_rule("claim", {.from = {queued}, .sets = begun}, running, true, rule::claim);
   expect_rule("claim_to_fail", {.from = {blocked}}, running, true, rule::claim_to_fail);
@@ -109,7 +109,7 @@ TEST(work_rules, to_the_runner) {
     if (made.applies) {
       ASSERT_TRUE(made.next.has(begun));
     }
-    // One that was asked to stop before it was in a queue does not begin; it can be taken back there.
+    // A work that was asked to stop before it was queued does not begin, but can be taken back.
     if (w.is(queued) && made.applies == w.has(stop_asked)) ADD_FAILURE();
   });
 }
@@ -117,12 +117,12 @@ TEST(work_rules, to_the_runner) {
 TEST(work_rules, by_the_runner) {
   std::uint64_t wrong = 0;
   for_each_word([&](word w) {
-    // A failure in `after` is claimed without having begun: no function runs that could pause.
+    // A work that was claimed to fail has not begun: no function runs that could pause.
     const step made = rule::pause_here(w);
     if (made.applies != w.is(running)) ++wrong;
     if (made.applies && !made.next.is(paused)) ++wrong;
     if (rule::again(w, suspended).applies && w.has(stop_asked)) ++wrong;
-    // Nor one that could be given up, or asked to stop: its end is on its way.
+    // Such a work can neither be given up nor asked to stop: it is about to end.
     if (rule::give_up(w).applies != (w.is_running() && w.has(begun))) ++wrong;
     if (rule::ask(w, stop_flags).applies != (w.is_running() && w.has(begun))) ++wrong;
   });
@@ -133,7 +133,7 @@ TEST(work_rules, by_the_runner) {
     expect_rule("end", {.from = runs}, to, true, [to](word w) { return rule::end(w, to); });
 }
 
-// With the reference of whoever ran it, in one step: nobody waits for it, and nothing was asked of it that must be undone.
+// Drops the runner's reference in the same step. Applies only without waiters and without a request to undo.
 TEST(work_rules, of_an_end_that_brings_nothing_with_it) {
   expect_rule("end_at_once", {.from = runs, .sets = over}, succeeded, true, [](word w) {
     return rule::end_at_once(w, succeeded, 0);
@@ -147,7 +147,7 @@ TEST(work_rules, of_an_end_that_brings_nothing_with_it) {
   EXPECT_EQ(wrong, 0U);
 }
 
-// What has begun is not taken back, and what is taken back has not begun its last attempt.
+// A work is taken back only before its next attempt begins.
 TEST(work_rules, by_whoever_takes_it_back) {
   for (const work_status to : {cancelled, discarded, rejected}) {
     expect_rule("take_back", {.from = waits, .sets = timed_out | ending}, to, true, [to](word w) {
@@ -175,7 +175,7 @@ TEST(work_rules, by_whoever_asks_it_to_stop) {
   });
 }
 
-// W2: `over` is set by one rule, and once it is there nobody enters a list or goes to sleep.
+// W2: one rule sets `over`. After that no waiter enters a list or goes to sleep.
 TEST(work_rules, those_who_wait) {
   std::uint64_t wrong = 0;
   for_each_word([&](word w) {
@@ -185,9 +185,9 @@ TEST(work_rules, those_who_wait) {
     if (w.has(over) == rule::list(w).applies || w.has(over) == rule::sleep_on(w).applies) ++wrong;
     if (rule::fetch(w).applies != (w.has(over) && !w.has(fetched))) ++wrong;
     if (rule::fetch(rule::fetch(w).next).applies) ++wrong;
-    // Whoever sleeps on the upper half sees the turn.
+    // A nudge changes the upper half, on which waiters sleep.
     if (rule::nudge(w).applies && rule::nudge(w).next.upper() == w.upper()) ++wrong;
-    // Nor are two of them none, and they change nothing else.
+    // Two nudges do not cancel out, and they change nothing else.
     if (rule::nudge(w).applies && rule::nudge(rule::nudge(w).next).next.upper() == w.upper()) ++wrong;
     if (((rule::nudge(w).next.bits ^ w.bits) & (one_nudge - 1)) != 0) ++wrong;
   });
@@ -200,7 +200,7 @@ TEST(work_rules, of_an_abandoned_one) {
   expect_rule("come_back", {.from = {abandoned}, .sets = came_back}, rejected, false, rule::come_back);
 }
 
-// A reserved id is submitted, or given up: one of the two, once.
+// A reserved id is submitted or given up: one of the two, once.
 TEST(work_rules, of_a_reserved_id) {
   std::uint64_t wrong = 0;
   for_each_word([&](word w) {

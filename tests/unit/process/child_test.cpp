@@ -1,4 +1,4 @@
-// Waiting for children, signalling them, and letting them go.
+// Waiting for children, signalling them, and dropping their handles.
 #include "unit/process/process_support.hpp"
 
 #include <rota/channel/select.hpp>
@@ -16,7 +16,7 @@ void on_a_runtime(F body) {
   rt.block_on(body);
 }
 
-/// Lives until it is told to end.
+/// A child that lives until its input is closed or a signal ends it.
 task<child> sleeper(command how = command("cat")) {
   how.in(stdio::pipe());
   auto started = co_await how.spawn();
@@ -28,7 +28,7 @@ TEST(child, a_wait_may_be_repeated_and_the_end_is_kept) {
     child one = co_await sleeper();
     EXPECT_EQ(demand(one.try_wait()), std::nullopt);
     EXPECT_FALSE(is_gone(one.id()));
-    const auto first = co_await one.wait();  // closes what it reads
+    const auto first = co_await one.wait();  // closes the child's input
     EXPECT_TRUE(demand(first).is_success());
     const auto second = co_await one.wait();
     EXPECT_EQ(demand(second), *first);
@@ -66,7 +66,7 @@ TEST(child, it_reads_what_is_written_and_says_what_it_likes) {
   });
 }
 
-// What a read or a write with a name has said once is not said again.
+// A named awaitable of a read or write can be awaited again; it does not return its earlier result.
 TEST(child, a_wait_for_its_pipes_that_has_a_name_begins_anew) {
   on_a_runtime([]() -> task<> {
     auto started = co_await command("cat").in(stdio::pipe()).out(stdio::pipe()).spawn();
@@ -87,7 +87,7 @@ TEST(child, a_wait_for_its_pipes_that_has_a_name_begins_anew) {
   });
 }
 
-// On the thread of block_on, where SIGPIPE is not blocked.
+// Runs on the thread of block_on, which does not block SIGPIPE.
 TEST(child, who_has_closed_its_input_is_an_error_and_no_signal) {
   runtime rt(with_workers(1));
   auto body = []() -> task<> {
@@ -108,7 +108,7 @@ TEST(child, who_has_closed_its_input_is_an_error_and_no_signal) {
   wait_until([] { return !has_children(); });
 }
 
-/// A pipe that nobody reads.
+/// Writes to a pipe without a reader.
 task<> write_in_vain() {
   auto ends = process::pipe();
   auto [reader, writer] = demand(std::move(ends));
@@ -117,7 +117,7 @@ task<> write_in_vain() {
   EXPECT_TRUE(!put.has_value() && put.error() == std::errc::broken_pipe);
 }
 
-// A signal would end this program: one that was kept, or one that comes because somebody believes that none can come here.
+// A SIGPIPE would end this program: neither a pending one nor a new one may remain after the write.
 TEST(pipes, that_are_broken_raise_no_signal_when_it_is_blocked_no_more) {
   sigset_t pipe;
   ::sigemptyset(&pipe);
@@ -128,7 +128,7 @@ TEST(pipes, that_are_broken_raise_no_signal_when_it_is_blocked_no_more) {
   rt.block_on(write_in_vain());
   sigset_t pending;
   EXPECT_TRUE(::sigpending(&pending) == 0 && ::sigismember(&pending, SIGPIPE) == 0);
-  // Somebody else's stays.
+  // A SIGPIPE that was pending before stays pending.
   ::raise(SIGPIPE);
   rt.block_on(write_in_vain());
   const timespec at_once{};
@@ -187,7 +187,7 @@ TEST(child, a_group_is_signalled_as_a_whole) {
       EXPECT_EQ(::getpgid(leader.id()), leader.id());
       EXPECT_EQ(::getsid(leader.id()) == leader.id(), session);
       EXPECT_TRUE(leader.signal_group(SIGKILL).has_value());
-      // The other one has the pipe, too: its end comes when both have gone.
+      // The other process holds the pipe, too: its end comes when both have ended.
       const std::string rest = co_await line_from(leader.out());
       EXPECT_EQ(rest, "");
       const auto end = co_await leader.wait();
@@ -233,7 +233,7 @@ TEST(child, who_is_dropped_is_killed_and_leaves_no_zombie) {
   }
   wait_until([id] { return is_gone(id); });
   wait_until([] { return threads_of_process() == 1; });
-  // One epoll stays for the next ones.
+  // One epoll descriptor stays open for later children.
   EXPECT_LE(open_files(), files + 1);
 }
 
@@ -252,7 +252,7 @@ TEST(child, who_is_left_goes_on_and_leaves_no_zombie) {
     rt.block_on(body());
   }
   EXPECT_FALSE(is_gone(id));
-  ::close(ends[1]);  // it comes to the end
+  ::close(ends[1]);  // the child reads the end of its input
   wait_until([id] { return is_gone(id); });
   ::close(ends[0]);
 }
@@ -285,7 +285,7 @@ TEST(child, where_sigchld_is_ignored_nobody_knows_how_it_ended) {
     if (!end.has_value()) {
       EXPECT_EQ(end.error(), std::errc::no_child_process);
     }
-    // One that may have gone before anybody could look.
+    // Children that may have ended before the first check.
     for (int i = 0; i < 20; ++i) {
       const auto gone = co_await command("true").run();
       EXPECT_FALSE(gone.has_value());
@@ -294,7 +294,7 @@ TEST(child, where_sigchld_is_ignored_nobody_knows_how_it_ended) {
   ::sigaction(SIGCHLD, &before, nullptr);
 }
 
-/// Their ends come while a handler for SIGCHLD of somebody else's takes the signal: nobody's end depends on it.
+/// Many short-lived children at the same time: each end is seen, with the right code.
 TEST(child, a_thousand_at_once_leave_nothing_behind) {
   const std::size_t files = open_files();
   {

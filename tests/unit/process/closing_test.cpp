@@ -17,7 +17,7 @@ bool is_bad_descriptor(const std::expected<std::size_t, std::error_code>& got) {
   return !got.has_value() && got.error() == std::errc::bad_file_descriptor;
 }
 
-/// What ends it.
+/// Writes until an error occurs, and returns that error.
 task<std::error_code> write_for_ever(process::pipe_writer& to) {
   const std::vector<std::byte> much(1'000'000);
   for (;;) {
@@ -48,7 +48,7 @@ TEST(closing, a_wait_for_a_child_ends_who_is_just_writing_to_it) {
   });
 }
 
-/// The writer is now in the middle of a try, now waiting, now just woken.
+/// The close meets the writer in the middle of a try, waiting, or just woken.
 TEST(closing, a_child_that_reads_to_the_end_comes_to_it_beside_a_writer) {
   on_a_runtime([]() -> task<> {
     for (int round = 0; round < 200; ++round) {
@@ -89,7 +89,7 @@ TEST(closing, who_waits_for_a_pipe_ends_when_any_thread_closes_it) {
   EXPECT_EQ(rt.spawn(write, std::ref(writer)).join(), std::errc::bad_file_descriptor);
 }
 
-/// The number is somebody else's, and the object knows nothing of it.
+/// The descriptor's number is in use again, by another owner: the object must not close it.
 TEST(closing, what_was_closed_does_not_close_its_number_again) {
   on_a_runtime([]() -> task<> {
     int number = -1;

@@ -1,4 +1,4 @@
-// What a child finds when it starts, and how its end is told.
+// The environment in which a child starts, and how its end is reported.
 #include "unit/process/process_support.hpp"
 
 #include <fcntl.h>
@@ -137,7 +137,7 @@ TEST(command, files_are_null_descriptors_and_each_other) {
   });
 }
 
-/// 1 is given as 2, and 2 as 1: neither hides the other.
+/// Descriptor 1 becomes 2 and 2 becomes 1: neither overwrites the other.
 TEST(command, descriptors_that_change_places_do_not_meet) {
   on_a_runtime([]() -> task<> {
     command outer = shell("echo out; echo err >&2");
@@ -152,7 +152,7 @@ TEST(command, descriptors_that_change_places_do_not_meet) {
 
 TEST(command, a_child_has_three_descriptors_and_blocks_no_signal) {
   on_a_runtime([]() -> task<> {
-    // Not more than an exec from here leaves open. 0, 1 and 2 are among these; `ls` has the folder open.
+    // The child has what an exec leaves open here, 0, 1 and 2 included. `ls` itself has the folder open.
     int inherited = 0;
     for (int fd = 0; fd < 1024; ++fd) {
       const int flags = ::fcntl(fd, F_GETFD);

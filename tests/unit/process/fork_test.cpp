@@ -1,4 +1,4 @@
-// What a fork of the process finds: children, pipes and a reaper that are its parent's.
+// Children, pipes and the reaper of the parent, used in a forked child.
 #include "process/reaper.hpp"
 #include "support/sanitized.hpp"
 #include "unit/process/process_support.hpp"
@@ -10,7 +10,7 @@
 namespace rota::test::fork_test {
 namespace {
 
-/// Runs `body` in a fork, which is ended if it hangs; what it returns is a bit for each thing that was not as it should be.
+/// Runs `body` in a forked child that is killed if it hangs. Returns its exit code: one bit for each failure.
 template <class F>
 int code_of_fork(F body) {
   const pid_t fork = ::fork();
@@ -34,7 +34,7 @@ task<child> cat_with_pipes() {
   co_return demand(std::move(started));
 }
 
-/// A child of this process that has been killed; its descriptor.
+/// Starts a child and kills it. Returns its descriptor.
 int killed_child(int& id) {
   id = ::fork();
   if (id == 0) {
@@ -54,7 +54,7 @@ TEST(fork, a_child_of_the_parent_is_not_signalled_nor_asked_for) {
     if (!is_forked(mine.signal(SIGTERM))) wrong |= 2;
     if (!is_forked(mine.signal_group(SIGTERM))) wrong |= 4;
     if (!is_forked(mine.try_wait())) wrong |= 8;
-    mine.in().close();  // this process's copy
+    mine.in().close();  // the parent's copy
     if (mine.in()) wrong |= 16;
     return wrong;
   });
@@ -87,7 +87,7 @@ TEST(fork, who_would_wait_for_what_is_the_parents_is_told) {
           if (!is_forked(got)) found |= 1;
           const auto end = co_await of.wait();
           if (!is_forked(end)) found |= 2;
-          // Its own ones are as any.
+          // Children that the fork starts itself work as usual.
           const command own_one("true");
           const auto ended = co_await own_one.run();
           if (!ended.has_value() || !ended->is_success()) found |= 4;
@@ -99,7 +99,7 @@ TEST(fork, who_would_wait_for_what_is_the_parents_is_told) {
   EXPECT_EQ(demand(mine.try_wait()), std::nullopt);
 }
 
-/// The reaper has an epoll, and a thread that waits in it, here.
+/// Before each test the reaper has an epoll descriptor and a thread that waits in it.
 class reaper_in_a_fork : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -109,7 +109,7 @@ class reaper_in_a_fork : public ::testing::Test {
       auto started = co_await command("cat").in(stdio::pipe()).dropped(process::on_drop::leave).spawn();
       co_return demand(std::move(started));
     });
-    in_ = std::move(left.in());  // until the end of the test: the reaper waits
+    in_ = std::move(left.in());  // open until the end of the test, so the reaper waits
   }
   void TearDown() override {
     in_.close();
@@ -151,7 +151,7 @@ TEST_F(reaper_in_a_fork, gets_one_as_soon_as_there_is_room) {
             0);
 }
 
-/// Some thread is just under the reaper's lock when the process forks.
+/// Another thread may hold the reaper's lock when the process forks.
 TEST_F(reaper_in_a_fork, does_not_find_its_lock_taken) {
   if (!may_fork_beside_allocations) GTEST_SKIP() << "a fork may find the sanitizer's own lock taken here";
   std::atomic<bool> over = false;
@@ -159,7 +159,7 @@ TEST_F(reaper_in_a_fork, does_not_find_its_lock_taken) {
     int id = 0;
     const int gone = killed_child(id);
     ::waitpid(id, nullptr, 0);
-    // There is no end to be asked for: the reaper lets go of it at once.
+    // The child has already been reaped, so the reaper drops the descriptor at once.
     while (!over) {
       const int one = ::dup(gone);
       process::detail::reap_later(one, false);

@@ -1,4 +1,4 @@
-// Process groups: what becomes of those who live on when the one that leads them has ended.
+// Process groups: what becomes of the other members when the leader has ended.
 #include "base/sys/processes.hpp"
 #include "unit/process/process_support.hpp"
 
@@ -7,7 +7,7 @@
 namespace rota::test::group_test {
 namespace {
 
-/// Those who have the writing end: the test waits until none is left, and each may say something.
+/// The members of a group hold the writing end of a pipe: reading its end shows that all have ended.
 class group : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_EQ(::pipe2(ends_, O_CLOEXEC), 0); }
@@ -19,13 +19,13 @@ class group : public ::testing::Test {
   void close_writer() {
     if (ends_[1] != -1) ::close(std::exchange(ends_[1], -1));
   }
-  /// The one that leads ends at once; the other one waits for ever, and has the pipe.
+  /// The leader ends at once. The other process sleeps, and holds the pipe.
   command leaves_one_behind() {
     command made = shell("sleep 1000 & echo $! >&2");
     made.err(stdio::from(ends_[1])).out(stdio::null()).process_group();
     return made;
   }
-  /// The id of the one that was left behind.
+  /// Reads the id of the process that was left behind.
   [[nodiscard]] int left_behind() const {
     std::array<char, 32> text{};
     EXPECT_GT(::read(ends_[0], text.data(), text.size() - 1), 0);
@@ -121,7 +121,7 @@ TEST_F(group, goes_with_a_run_and_an_output_unless_it_is_to_be_left_alone) {
   expect_all_gone();
 }
 
-/// Somebody else has heard of the leader's end, and its id may be another's.
+/// Other code has reaped the leader, so its id may belong to another process.
 TEST_F(group, of_which_nobody_knows_any_more_is_not_signalled_by_its_number) {
   child leader = rt_.block_on(started(leaves_one_behind()));
   const int other = left_behind();

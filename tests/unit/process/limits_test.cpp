@@ -1,4 +1,4 @@
-// Descriptors that are short while a command is started.
+// Starting a command when descriptors run out.
 #include "support/sanitized.hpp"
 #include "unit/process/process_support.hpp"
 
@@ -11,12 +11,12 @@ namespace {
 std::atomic<int> ends_heard{0};
 void count_end(int) { ++ends_heard; }
 
-/// From now on this process may open so many more.
+/// Limits this process to `more` further descriptors.
 class limited_files {
  public:
   explicit limited_files(unsigned more) {
     EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
-    // The numbers below the limit that are free.
+    // Counts the free numbers below the limit.
     rlimit now = before_;
     now.rlim_cur = 0;
     for (unsigned free = 0; free < more || ::fcntl(static_cast<int>(now.rlim_cur), F_GETFD) != -1;
@@ -48,7 +48,7 @@ class limits : public ::testing::Test {
   struct sigaction before_{};
 };
 
-/// The end of each process that has begun is heard of.
+/// The test counts each process that has begun by its end.
 TEST_F(limits, without_a_descriptor_for_the_process_nothing_has_begun) {
   runtime rt(with_workers(1));
   const auto try_it = [&rt] { return rt.block_on(command("true").run()); };
@@ -67,7 +67,7 @@ TEST_F(limits, without_a_descriptor_for_the_process_nothing_has_begun) {
   }
 }
 
-/// EMFILE wherever it may come: between the pipes, too.
+/// EMFILE at every open, also between the pipes.
 TEST_F(limits, whatever_cannot_be_opened_leaves_nothing_behind) {
   runtime rt(with_workers(1));
   const auto try_it = [&rt] { return rt.block_on(command("cat").output()); };
@@ -88,7 +88,7 @@ TEST_F(limits, whatever_cannot_be_opened_leaves_nothing_behind) {
   }
 }
 
-/// Another thread takes and gives the last numbers all the time.
+/// Another thread opens and closes the last free descriptors all the time.
 TEST_F(limits, who_loses_the_last_number_to_another_leaves_nothing_behind) {
   runtime rt(with_workers(1));
   const auto try_it = [&rt] { return rt.block_on(command("true").run()); };

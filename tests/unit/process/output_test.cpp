@@ -1,4 +1,4 @@
-// All that a command says, within limits of size and time; and what a cancelled one leaves behind.
+// The output of a command, with limits of size and time, and what a cancelled command leaves behind.
 #include "unit/process/process_support.hpp"
 
 #include <rota/process.hpp>
@@ -18,7 +18,7 @@ void on_a_runtime(F body) {
 
 TEST(output, both_are_read_at_once) {
   on_a_runtime([]() -> task<> {
-    // More than a pipe holds, on the one that is read second, too.
+    // More than a pipe holds, also on the stream that is read second.
     const command loud = shell("head -c 300000 /dev/zero >&2; head -c 300000 /dev/zero; exit 7");
     auto got = co_await loud.output();
     const captured all = demand(std::move(got));
@@ -35,7 +35,7 @@ TEST(output, what_it_reads_is_given_meanwhile) {
     how.input = bytes_of(text);
     auto got = co_await command("cat").output(how);
     EXPECT_EQ(demand(std::move(got)).out, text);
-    // Who does not want it does not take it.
+    // A command that does not read its input is no error.
     auto deaf = co_await command("true").output(how);
     EXPECT_TRUE(demand(std::move(deaf)).status.is_success());
     auto nothing = co_await command("cat").output();
@@ -74,7 +74,7 @@ TEST(output, the_most_is_allowed_and_one_more_is_not) {
   EXPECT_FALSE(has_children());
 }
 
-/// It says its id, and never ends; neither does what it has started, which keeps the pipe open.
+/// Prints its id and never ends. It starts another process that never ends and keeps the pipe open.
 command endless(int to) {
   command made = shell("echo $$ >&2; sleep 1000 & exec sleep 1000");
   made.err(stdio::from(to)).process_group();
@@ -92,7 +92,7 @@ class an_endless_command : public ::testing::Test {
   void SetUp() override { ASSERT_EQ(::pipe2(ends_, O_CLOEXEC), 0); }
   void TearDown() override {
     ::close(ends_[1]);
-    // Nobody else has it any more: the group has gone as a whole.
+    // No other process holds the pipe any more: the whole group has ended.
     std::array<char, 64> rest{};
     while (::read(ends_[0], rest.data(), rest.size()) > 0) {
     }
@@ -153,7 +153,7 @@ TEST_F(an_endless_command, is_killed_and_waited_for_when_it_is_cancelled) {
   }
 }
 
-/// Cancelled at whatever step it is: nothing stays.
+/// The cancel arrives at each step in turn: nothing is left behind.
 TEST(output, may_be_cancelled_at_any_time) {
   const std::size_t files = open_files();
   {
@@ -165,7 +165,7 @@ TEST(output, may_be_cancelled_at_any_time) {
         auto got = co_await quick.output();
         EXPECT_EQ(demand(std::move(got)).out, "here\nthere\n");
       });
-      // After so many steps of its, or at its end.
+      // Waits for `step` polls, or for the end.
       const auto polled = [&rt] { return rt.stats().total_polled; };
       wait_until([&] { return running.is_done() || polled() >= before + static_cast<std::uint64_t>(step); });
       running.cancel();

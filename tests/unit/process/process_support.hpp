@@ -1,4 +1,4 @@
-// What the tests of this room share.
+// Shared by the tests of this folder.
 #pragma once
 
 #include "unit/runtime/runtime_support.hpp"
@@ -34,7 +34,7 @@ T demand(std::expected<T, std::error_code> got) {
   return std::move(*got);
 }
 
-/// What it writes, of a command that succeeds.
+/// Returns the output of a command that must succeed.
 inline task<std::string> said_by(command what) {
   auto got = co_await what.output();
   const captured all = demand(std::move(got));
@@ -44,7 +44,7 @@ inline task<std::string> said_by(command what) {
 
 inline std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-/// A line, without its end; or what there is.
+/// Reads a line, without its end, or the rest if the input ends first.
 inline task<std::string> line_from(process::pipe_reader& from) {
   std::string line;
   for (;;) {
@@ -55,7 +55,7 @@ inline task<std::string> line_from(process::pipe_reader& from) {
   }
 }
 
-/// Not even as a zombie.
+/// Returns true if the process does not exist, not even as a zombie.
 inline bool is_gone(int id) { return ::kill(id, 0) == -1 && errno == ESRCH; }
 
 inline bool has_children() { return ::waitid(P_ALL, 0, nullptr, WEXITED | WNOHANG | WNOWAIT) == 0; }

@@ -1,4 +1,4 @@
-// graceful_shutdown: who hears of it, what it refuses, and what it waits for.
+// graceful_shutdown: which waiters it wakes, what it refuses, and what it waits for.
 #include "unit/process/process_support.hpp"
 
 #include <rota/channel/select.hpp>
@@ -19,7 +19,7 @@ graceful_shutdown shutdown_of(runtime& rt, task<io::result<graceful_shutdown>> h
   return demand(rt.spawn(std::move(how)).join());
 }
 
-/// Signals are for the runtime's own threads alone: none of the tests' threads takes one and is interrupted.
+/// Checks that each test restores the handler of SIGUSR1.
 class graceful : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_EQ(::sigaction(SIGUSR1, nullptr, &before_), 0); }

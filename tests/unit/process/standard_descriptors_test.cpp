@@ -1,4 +1,4 @@
-// A process that has closed 0, 1 and 2, as daemons do: pipes, and all else, come to lie there.
+// A process that has closed 0, 1 and 2, as daemons do: pipes and other descriptors get these numbers.
 #include "unit/process/process_support.hpp"
 
 #include <fcntl.h>
@@ -6,7 +6,7 @@
 namespace rota::test::standard_descriptors_test {
 namespace {
 
-/// Runs `body` in a fork that has none of the three; what it returns says what was not as it should be.
+/// Runs `body` in a forked child without the three. Returns its exit code, which names the failure.
 template <class F>
 int code_without_them(F body) {
   wait_until([] { return threads_of_process() == 1; });
@@ -22,7 +22,7 @@ int code_without_them(F body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/// So many of the lowest numbers are taken; the runtime's own descriptors take what is left.
+/// Occupies the `count` lowest free numbers.
 void take(int count) {
   for (int i = 0; i < count; ++i) static_cast<void>(::open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
@@ -35,7 +35,7 @@ task<int> talk(bool merged) {
   auto got = co_await both.output(how);
   if (!got.has_value()) co_return 1;
   const char* const all = merged ? "in\nout\nerr\nend\n" : "in\nout\nend\n";
-  // What a shell says of a closed input comes after what it was told to say.
+  // The shell's complaint about the closed input comes after the expected output.
   const bool is_right = merged ? got->out.starts_with("in\nout\nerr\n") && got->out.ends_with("end\n")
                                : got->out == all && got->err.starts_with("err\n");
   co_return is_right ? 0 : 2;
@@ -54,7 +54,7 @@ TEST(standard_descriptors, that_are_closed_are_no_obstacle_to_pipes) {
   }
 }
 
-// 1 is a pipe's end, or anything else of this process's: no child has it as its 2, or it would never come to the end of what it reads.
+// Descriptor 1 belongs to this process. A child that got it as 2 could hold the writing end of its own input.
 TEST(standard_descriptors, that_are_this_process_s_own_are_given_to_no_child) {
   for (int taken = 0; taken <= 3; ++taken) {
     const int wrong = code_without_them([taken] {
@@ -66,7 +66,7 @@ TEST(standard_descriptors, that_are_this_process_s_own_are_given_to_no_child) {
         const auto refused = co_await cat.spawn();
         if (refused.has_value()) co_return 1;
         if (refused.error() != std::errc::bad_file_descriptor) co_return 2;
-        // What is not merged is just not there.
+        // Without a merge the child simply has no 1 and 2.
         const command quiet = shell("[ ! -e /proc/self/fd/1 ] && [ ! -e /proc/self/fd/2 ]");
         const auto ended = co_await quiet.run();
         co_return ended.has_value() && ended->is_success() ? 0 : 4;

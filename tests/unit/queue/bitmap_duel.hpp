@@ -1,4 +1,4 @@
-// The bitmap beside std::set: every answer is compared. Others choose what is done. One thread.
+// Runs each operation on the bitmap and on a std::set and compares the results. For one thread.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class bitmap_duel {
     took(bits_.take_next(start), above == in_.end() ? in_.begin() : above, "take_next() goes round");
   }
 
-  /// Of `bits` those that are numbers below size().
+  /// Sets those of `bits` that are numbers below size().
   void set_word(std::uint32_t word, std::uint64_t bits) {
     const std::uint64_t before = word_of(word);
     std::uint64_t put = 0;
@@ -69,7 +69,7 @@ class bitmap_duel {
     return bits;
   }
 
-  /// With one thread nobody is between the two levels: the guesses are exact.
+  /// With one thread no operation is between the two levels, so the guesses are exact.
   void check() {
     std::uint64_t summary = 0;
     for (const std::uint32_t i : in_) summary |= std::uint64_t{1} << (i / 64);

@@ -125,7 +125,7 @@ TEST(bitmap, giving_nothing_back_marks_nothing) {
   EXPECT_FALSE(bits.any());
 }
 
-// Random operations beside a std::set.
+// Random operations, compared with a std::set.
 void agrees_with_a_set(std::uint32_t size, std::uint64_t seed) {
   bitmap_duel duel(size);
   base::random random(seed);
@@ -148,9 +148,8 @@ TEST(bitmap, agrees_with_a_set_of_64) { agrees_with_a_set(64, 1); }
 TEST(bitmap, agrees_with_a_set_of_130) { agrees_with_a_set(130, 2); }
 TEST(bitmap, agrees_with_a_set_of_4096) { agrees_with_a_set(4096, 3); }
 
-// Threads. Each number goes round: whoever takes it writes its plain counter, and puts it in again. Two
-// owners of one number at a time would be a race on the counter, and a wrong sum; a number that nobody finds
-// again a wrong count.
+// Threads take numbers, write the plain counter of each, and put it in again. If a number had two owners at
+// a time, that would be a race on the counter, and a wrong sum. A lost number would be a wrong count.
 struct carousel {
   explicit carousel(std::uint32_t size) : bits(size), visits(size) {
     for (std::uint32_t i = 0; i < size; ++i) bits.set(i);

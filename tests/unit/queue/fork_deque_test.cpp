@@ -15,7 +15,7 @@ namespace {
 using deque = fork_deque<int, 8>;
 using thief = fork_thief<int, 8>;
 
-/// False: it is full.
+/// Returns false if the deque is full.
 bool push(deque& d, int& item) {
   if (!d.has_room(1) && d.look_again().items == 0) return false;
   d.push(1, [&item](std::uint32_t) -> int& { return item; });
@@ -106,7 +106,7 @@ TEST_P(fork_deque_of, its_slots_are_used_again_and_again) {
   }
 }
 
-/// As forks nest: what was pushed is popped again, unless a thief has it.
+/// Pushes and pops as nested forks do. An item is popped unless a thief has taken it.
 void nest(deque& d, std::vector<int>& taken, std::array<int, 8>& items, std::size_t at) {
   const bool pushed = push(d, items[at]);
   if (at + 1 < items.size()) nest(d, taken, items, at + 1);

@@ -62,7 +62,7 @@ std::vector<int> numbers(int from, int count) {
   return all;
 }
 
-// The rules of the head, on every small ring and across the wrap: no thread needed.
+// The rules of the head, on every small ring and across the wrap, without threads.
 constexpr bool rules_hold_from(std::uint32_t start) {
   for (std::uint32_t claimed = 0; claimed <= 4; ++claimed) {
     for (std::uint32_t queued = 0; queued <= 8; ++queued) {
@@ -89,7 +89,7 @@ static_assert(rules_hold_from(0xFFFF'FFFF));
 static_assert(ring_head{5, 9}.taken(1) == ring_head{5, 10}, "a pop leaves a thief's claim alone");
 static_assert(ring_head{9, 9}.taken(2) == ring_head{11, 11}, "nobody steals: both move");
 
-// The wrong thread does not compile.
+// An operation through the wrong end does not compile.
 template <class End>
 concept can_pop = requires(End end) { end.pop(); };
 template <class End>
@@ -293,7 +293,7 @@ TEST(ring, a_release_keeps_what_the_owner_popped_meanwhile) {
   EXPECT_EQ(b.pop_all(), numbers(6, 2));
 }
 
-// The thief's own ring looks empty to its owner, and yet has no free slot: somebody is copying out of it.
+// The thief's own ring is empty for its owner but has no free slot: another thief is still copying out of it.
 TEST(ring, a_thief_without_room_takes_only_what_it_runs) {
   bench<4> victim;
   bench<4> thief;

@@ -19,8 +19,7 @@ using access = ring_test_access;
 
 constexpr std::uint32_t near_wrap = 0xFFFF'FFFE;
 
-// Every item is handed out once; under TSan the plain `value` shows that the ring orders what items
-// hold.
+// Every item is handed out once. Under TSan the plain `value` shows that the ring orders the items' contents.
 struct counted {
   int value = 0;
   std::atomic<int> taken{0};
@@ -56,7 +55,7 @@ void steal_until_done(stress& s, typename ring<counted, Capacity>::thief victim,
   }
 }
 
-/// Pushes item `id`; what the ring refuses or gives up is handed out here.
+/// Pushes item `id`. Items that the ring refuses or moves out are handed out here.
 template <std::uint32_t Capacity>
 void push(stress& s, typename ring<counted, Capacity>::owner& mine, int id) {
   typename ring<counted, Capacity>::batch moved;
@@ -105,7 +104,7 @@ void rob_and_push(stress& s, small_ring& own, small_ring& other, int first) {
   }
 }
 
-// Two workers steal from each other, so that a thief's ring is stolen from while it steals.
+// Two workers steal from each other, so a thief's ring is stolen from while it steals.
 TEST(ring_threads, workers_that_rob_each_other_lose_nothing) {
   stress s;
   small_ring left(near_wrap);
@@ -116,16 +115,15 @@ TEST(ring_threads, workers_that_rob_each_other_lose_nothing) {
   s.check();
 }
 
-/// Waits without sleeping, so that both sides go on at the same moment; on a busy machine, gives the
-/// processor away.
+/// Waits by spinning, so that both sides go on at the same moment. Yields on a busy machine.
 void spin_until(const std::atomic<int>& word, int value) {
   for (int spins = 0; word.load() < value; ++spins) {
     if (spins > 1000) std::this_thread::yield();
   }
 }
 
-// Form (b) of the parking rule on the real machine: with a publish that is only a release, x86 lets both
-// sides miss (a hundred times in these rounds, on two free cores).
+// Form (b) of the parking rule on the real machine. Store buffering: if the publish were only a release, both
+// sides could miss each other on x86 (a hundred times in these rounds, on two free cores).
 TEST(ring_threads, a_publish_and_a_park_do_not_miss_each_other) {
   constexpr int rounds = 20'000;
   ring<counted, 4> words(near_wrap);

@@ -1,4 +1,4 @@
-// The runtime's own pool: closures for which there is no place, what its threads say of themselves, and regions of other pools.
+// The runtime's own pool: closures beyond its limits, the names of its threads, and works of other pools.
 #include "unit/runtime/runtime_support.hpp"
 
 #include <rota/error.hpp>
@@ -20,7 +20,7 @@ namespace {
 
 using pool::rejection;
 
-/// One thread for closures, and one place to wait in.
+/// One thread for closures, and one place in the queue.
 runtime_options narrow(rejection on_full) {
   runtime_options o = with_workers(1);
   o.blocking.max_threads = 1;
@@ -29,7 +29,7 @@ runtime_options narrow(rejection on_full) {
   return o;
 }
 
-/// Keeps the only thread until it is let go.
+/// Occupies the only thread until it is let go.
 class occupant {
  public:
   explicit occupant(runtime& rt)
@@ -317,7 +317,7 @@ TEST(blocking_limits, threads_are_as_nice_as_they_are_told_to_be) {
   EXPECT_EQ(niceness(), of_caller);
 }
 
-// The worker lends its role, and does not only say to the pool's threads that it blocks.
+// The worker lends its role. To mark its thread as blocked in the pool is not enough.
 TEST(blocking_limits, a_task_that_waits_for_a_work_of_another_pool_lends_its_role) {
   runtime rt(with_workers(1));
   pool::thread_pool other({.max_threads = 1});

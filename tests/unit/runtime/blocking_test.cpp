@@ -30,7 +30,7 @@ TEST(blocking, block_on_inside_a_task_is_refused) {
   EXPECT_EQ(rt.block_on(body::nested(rt)), errc::nested_block_on);
 }
 
-// One worker: what it spawned before it blocks runs only because the role is lent.
+// One worker: the task spawned before the block runs only because the role is lent.
 TEST(blocking, block_in_place_lends_the_role) {
   runtime rt(with_workers(1));
   struct body {
@@ -63,7 +63,7 @@ TEST(blocking, a_closure_runs_tasks_on_its_own_thread) {
   EXPECT_EQ(rt.spawn_blocking(in_place).join(), 5);
   const auto goes_on = [&] {
     const int sum = rt.block_on(number(1)) + rt.block_on(number(2));
-    return sum + spawn(number(3)).join();  // it is the closure's task again
+    return sum + spawn(number(3)).join();  // current task: the closure's again
   };
   EXPECT_EQ(rt.spawn_blocking(goes_on).join(), 6);
 }
@@ -144,7 +144,7 @@ TEST(blocking, a_role_that_was_lent_is_not_reported_as_stuck) {
   struct body {
     static task<> blocked(runtime& r) {
       block_in_place([&r] {
-        // Several times the watchdog's patience: the role's new thread has nothing to do meanwhile.
+        // Takes several times the watchdog's limit. The role's new thread has nothing to do meanwhile.
         for (int i = 0; i < 10; ++i) r.block_on(doze());
       });
       co_return;
@@ -191,8 +191,8 @@ TEST(blocking, joins_over_a_graph_without_circles) {
   }
 }
 
-// Row 10: each of 10^4 tasks spawns and joins the next. 64 run inside one another, then a thread blocks; so the pool must be
-// as large as the chain divided by that.
+// Row 10: each of 10^4 tasks spawns and joins the next. 64 run inside one another, then a thread blocks,
+// so the chain needs one thread for each 64 tasks.
 TEST(blocking, a_chain_of_ten_thousand_joins) {
   runtime_options o = with_workers(2);
   runtime rt(o);
@@ -219,7 +219,7 @@ TEST(blocking, a_hundred_and_twenty_eight_workers) {
   EXPECT_EQ(s.total_completed, 1'000U);
 }
 
-// Row 16: the task in the slot of a worker that stays in user code.
+// Row 16: a task in the slot of a worker that stays in user code is taken by another worker.
 TEST(blocking, a_task_behind_a_busy_worker_ripens) {
   runtime rt(with_workers(2));
   std::binary_semaphore ran(0);
@@ -242,7 +242,7 @@ TEST(blocking, a_task_behind_a_busy_worker_ripens) {
   RecordProperty("milliseconds", std::to_string(took.count()));
 }
 
-// Whoever was in the driver may be the one that was woken for the busy task: then the watchdog sends the other worker there.
+// The busy task may wake the worker that waits in the driver: the watchdog then sends the other worker there.
 TEST(blocking, a_timer_fires_beside_a_worker_that_stays_in_user_code) {
   runtime rt(with_workers(2));
   struct body {
@@ -261,8 +261,8 @@ TEST(blocking, a_timer_fires_beside_a_worker_that_stays_in_user_code) {
       co_return;
     }
   };
-  // One worker arms the timer while the other one is held, and waits for it in the driver; the other one then parks. The
-  // next task wakes the one with the lower number: in one of two rounds it is the one in the driver.
+  // One worker arms the timer while the other is held, and waits in the driver; then the other one parks. The
+  // next task wakes the lower-numbered worker: in every second round that is the one in the driver.
   for (int round = 0; round < 4; ++round) {
     std::array<std::binary_semaphore, 2> until{std::binary_semaphore(0), std::binary_semaphore(0)};
     std::binary_semaphore here(0);
@@ -361,7 +361,7 @@ TEST(blocking, stuck_workers_are_reported_and_timers_come_late_but_come) {
   std::latch both(2);
   auto first = rt.spawn(body::stuck(both, rt));
   auto second = rt.spawn(body::stuck(both, rt));
-  rt.block_on(body::timer());  // on this thread, so it is not one of the stalls that are waited for
+  rt.block_on(body::timer());  // on this thread, so it adds no stall
   first.join();
   second.join();
   rt.shutdown(1h);
@@ -370,7 +370,7 @@ TEST(blocking, stuck_workers_are_reported_and_timers_come_late_but_come) {
   EXPECT_NE(said.find("worker 1 has run task"), std::string::npos) << said;
 }
 
-/// The task has its thread, and another thread plays its worker: that one runs nothing.
+/// The blocked task keeps its thread, another thread plays its worker, and the report says so.
 TEST(blocking, a_role_that_was_offered_runs_no_task_once_it_is_played) {
   runtime_options o = with_workers(1);
   o.blocking.max_threads = 1;

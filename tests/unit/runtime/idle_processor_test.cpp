@@ -1,5 +1,5 @@
-// What is idle sleeps: without a timeout, however long it is idle. A thread that sleeps with one shows here, since it wakes up, and so
-// may hide a lost wakeup.
+// Idle threads sleep without a timeout, however long they are idle. A thread that sleeps with a timeout could
+// hide a lost wakeup. It shows here, since it wakes up.
 #include "unit/runtime/runtime_support.hpp"
 
 #include <rota/gate/mailbox.hpp>
@@ -16,8 +16,8 @@
 namespace rota::test::idle_processor_test {
 namespace {
 
-/// How often each thread of rota in this process went to sleep by itself, by its name and number. Sanitizers and emulators have
-/// threads of their own, which have other names.
+/// Returns how often each thread of rota went to sleep by itself, by name and number. Threads of sanitizers
+/// and emulators have other names and are left out.
 std::map<std::string, std::uint64_t> voluntary_switches() {
   std::map<std::string, std::uint64_t> all;
   for (const auto& each : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -33,8 +33,8 @@ std::map<std::string, std::uint64_t> voluntary_switches() {
   return all;
 }
 
-/// Compares two counts that are `apart` from each other, again and again until no thread woke up in between: a thread that has just
-/// had work may take a while to settle on a busy machine. Says which threads woke up in the last of ten comparisons; empty: none.
+/// Compares two counts that are `apart`, up to ten times until no thread woke up in between: on a busy
+/// machine a thread may take a while to go to sleep. Returns the threads that woke up in the last comparison.
 std::string woken_while_idle(std::chrono::milliseconds apart) {
   std::string woken;
   std::this_thread::sleep_for(100ms);  // on a quiet machine the first comparison is then the only one
@@ -66,7 +66,7 @@ TEST_P(idle_processor, no_thread_of_a_runtime_a_pool_or_an_executor_wakes_up) {
   gate::executor threads(2);
   auto box = threads.make_mailbox<int>([](int) {});
 
-  // Each of them has had work, and a timer that is far away. A root of block_on, which the watchdog watches, waits, too.
+  // All have had work and a timer that is far away. A root of block_on waits, too; the watchdog checks it.
   struct body {
     static task<> root(sync::event& go) { co_await go.wait(); }
     static task<> short_sleep() { co_await sleep_for(1ms); }
@@ -93,7 +93,7 @@ TEST_P(idle_processor, no_thread_of_a_runtime_a_pool_or_an_executor_wakes_up) {
   in_block_on.join();
 }
 
-// The watchdog has reported it, and sleeps until its next line is due: after 1 s, and after 10 s.
+// The watchdog has reported the root, and sleeps until its next line is due: after 1 s and after 10 s.
 TEST_P(idle_processor, no_thread_wakes_up_while_a_root_that_was_reported_is_blocked_in_a_system_call) {
   runtime_options how = with_workers(2);
   how.backend = GetParam();

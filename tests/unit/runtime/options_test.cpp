@@ -1,4 +1,4 @@
-// Options out of range: refused with field and range, and nothing has started.
+// Options out of range are refused with field and range, and nothing is started.
 #include "unit/runtime/runtime_support.hpp"
 
 #include <cstdlib>
@@ -55,7 +55,7 @@ TEST(runtime_options, backend) {
   expect_refused(o, "backend", "automatic, epoll or uring");
 }
 
-/// For as long as it lives, the environment says so; null: nothing.
+/// Sets the environment variable during its life, or unsets it if `io` is null.
 class environment {
  public:
   explicit environment(const char* io) {
@@ -84,7 +84,7 @@ io_backend backend_in_use(io_backend asked) {
   return runtime(o).stats().io_backend;
 }
 
-/// A ring, or an error that names it, and then nothing was started.
+/// Expects a ring, or an error that names uring and leaves nothing started.
 void expect_ring_or_nothing(io_backend asked) {
   const std::size_t threads = threads_of_process();
   const std::size_t files = open_files();
@@ -170,7 +170,7 @@ struct last_in {
   [[nodiscard]] std::size_t size() const { return works.size(); }
 };
 
-// Every field that it has no use for: none is taken in silence.
+// Each field of pool_options that does not apply to this pool is refused.
 TEST(runtime_options, what_a_pool_of_its_own_does_not_have) {
   using pool::pool_options;
   struct field {

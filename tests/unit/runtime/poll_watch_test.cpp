@@ -1,4 +1,4 @@
-// What counts of the time that a worker stays in one poll.
+// Which part of the time that a worker stays in one poll counts.
 #include "runtime/poll_watch.hpp"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ TEST(poll_watch, lines_are_due_at_the_limit_then_after_a_quarter_one_and_ten_sec
   EXPECT_EQ(poll.task(), 7U);
 }
 
-// This thread asks, so it is ready. It uses far less than the hour that it pretends to have passed.
+// The measured thread is this one. It uses far less processor time than the hour that the test pretends.
 TEST(poll_watch, the_time_of_a_thread_that_waits_for_a_processor_does_not_count) {
   const base::time_point began = base::now();
   poll_watch poll(1, began);
@@ -82,7 +82,7 @@ TEST(poll_watch, the_time_in_which_a_thread_is_blocked_counts_at_most_one_step_a
 TEST(poll_watch, a_thread_that_has_ended_has_no_time_and_no_state) {
   std::uint64_t id = 0;
   std::thread([&id] { id = base::this_thread_id(); }).join();
-  // The kernel may still take it out of its lists.
+  // The kernel may still list the ended thread for a moment.
   while (base::processor_time_of(id).has_value()) std::this_thread::yield();
   while (base::state_of_thread(id) != base::thread_state::unknown) std::this_thread::yield();
   EXPECT_FALSE(base::processor_time_of(0).has_value());

@@ -1,4 +1,4 @@
-// Situations in which a runtime once did the wrong thing.
+// Situations in which a runtime once failed.
 #include <rota/net/tcp_listener.hpp>
 #include <rota/net/tcp_stream.hpp>
 #include <rota/rota.hpp>
@@ -27,8 +27,8 @@ runtime_options with_workers(unsigned n) {
   return o;
 }
 
-// A closure that runs on is no reason to give up tasks that would still end by themselves. (Whether the clean-up has begun
-// when the shutdown overrides shields, and is cut short, or begins after that and has its time, is left open here.)
+// A running closure is no reason to give up tasks that would still end by themselves. (The clean-up may be
+// cut short if it has begun when the shutdown overrides shields, or have its time if not: both are allowed.)
 TEST(regress, a_shutdown_waits_for_clean_up_while_a_closure_runs) {
   std::binary_semaphore closure_runs(0);
   std::binary_semaphore ready(0);
@@ -81,7 +81,7 @@ TEST(regress, a_shutdown_waits_for_a_task_that_blocks_in_place_while_a_closure_r
       block_in_place([&] {
         in.release();
         while (!this_task::cancel_requested()) std::this_thread::yield();
-        // Longer than the shutdown needs for several looks.
+        // Longer than several checks of the shutdown.
         std::this_thread::sleep_for(100ms);
       });
       out = true;
@@ -130,7 +130,7 @@ TEST(regress, a_socket_may_outlive_its_runtime) {
   EXPECT_NE(kept->local_endpoint()->port(), 0);
 }
 
-// What never suspended is in no list, so the shutdown reaches the child first.
+// A task that never suspended is in no list, so the shutdown reaches the child first.
 TEST(regress, a_task_that_hears_of_the_shutdown_from_its_child_is_not_unhandled) {
   std::binary_semaphore runs(0);
   struct body {
@@ -150,7 +150,7 @@ TEST(regress, a_task_that_hears_of_the_shutdown_from_its_child_is_not_unhandled)
   EXPECT_EQ(rt.stats().total_unhandled, 0U);
 }
 
-// The same, of a task that was cancelled for another reason, by one that the shutdown ended.
+// The same for a child that a task cancels for another reason during the shutdown.
 TEST(regress, a_task_that_hears_of_another_cancellation_during_a_shutdown_is_not_unhandled) {
   std::binary_semaphore runs(0);
   std::atomic<bool> go_on = false;
@@ -189,7 +189,7 @@ TEST(regress, a_subscription_to_signals_may_outlive_its_runtime) {
   EXPECT_TRUE(kept.has_value());
 }
 
-// By the root of block_on: the test's own thread does not block SIGPIPE.
+// The root of block_on sends: the test's own thread does not block SIGPIPE.
 TEST(regress, a_file_sent_to_a_connection_that_has_gone_is_an_error) {
   struct body {
     static task<std::error_code> root(int file) {
@@ -243,7 +243,7 @@ TEST(regress, a_blocking_section_may_spawn_and_is_told_of_a_cancellation) {
   EXPECT_TRUE(blocked.join());
 }
 
-// A look at the driver may take the interrupt of an unpark.
+// A poll of the driver may consume the interrupt of an unpark.
 TEST(regress, spawns_from_outside_into_a_runtime_on_a_virtual_clock) {
   testing::virtual_clock clock;
   runtime rt(with_workers(2), clock);
@@ -271,7 +271,7 @@ TEST(regress, a_deadline_holds_for_what_is_spawned_on_the_runtime_itself) {
   EXPECT_TRUE(root.join());
 }
 
-/// A value that nobody takes, with an end that takes its time.
+/// A result that is never fetched, with a slow destructor.
 class slow_to_go {
  public:
   explicit slow_to_go(std::atomic<bool>& gone) noexcept : gone_(&gone) {}
@@ -289,7 +289,7 @@ class slow_to_go {
   std::atomic<bool>* gone_;
 };
 
-// The thread that had lent its role was still at the end of its task when the runtime had gone.
+// Once, the thread that had lent its role was still ending its task after the runtime was destroyed.
 TEST(regress, a_task_that_blocked_in_place_has_gone_when_its_runtime_has) {
   std::atomic<bool> gone = false;
   std::binary_semaphore blocks(0);

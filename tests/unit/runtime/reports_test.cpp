@@ -1,4 +1,4 @@
-// What a runtime says about tasks in trouble: on standard error, and in its statistics.
+// What a runtime reports of tasks in trouble: on standard error and in its statistics.
 #include "runtime/report_limit.hpp"
 
 #include <rota/pool/thread_pool.hpp>
@@ -70,7 +70,7 @@ task<> fails() {
 
 TEST(reports, an_exception_that_another_one_hides_is_counted) {
   runtime rt(with_workers(1));
-  // All have begun when the first fails: those that have not are discarded, and hide nothing.
+  // All have begun when the first one fails. A task that had not begun would be discarded, without exception.
   const auto fails_later = []() -> task<> {
     co_await yield();
     co_await fails();
@@ -81,7 +81,7 @@ TEST(reports, an_exception_that_another_one_hides_is_counted) {
   EXPECT_EQ(rt.stats().total_unhandled, 0U);
 }
 
-// --- dump() of where one is
+// --- dump() from inside of a task
 
 bool lists(const std::string& text, const char* name) {
   return text.find('\'' + std::string(name) + '\'') != std::string::npos;
@@ -118,7 +118,7 @@ TEST(reports, dump_is_of_the_inner_one_of_two_runtimes) {
   EXPECT_FALSE(lists(held.join(), "inside"));
 }
 
-// The worker is inside of a task that does not return, so the joining thread runs the other one.
+// The worker is inside of a task that does not return, so the joining thread runs the other task.
 TEST(reports, dump_in_a_joining_thread_that_helps) {
   runtime rt(with_workers(1));
   std::binary_semaphore inside(0);
@@ -183,7 +183,7 @@ TEST(reports, a_task_that_stays_in_user_code_is_named) {
   EXPECT_NE(text.find("rota: worker 0 has left task "), std::string::npos) << text;
 }
 
-/// Standard error is another file while it lives; -1: it is closed.
+/// Redirects standard error to `other` during its life, or closes it if `other` is -1.
 class standard_error {
  public:
   explicit standard_error(int other) : before_(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)) {
@@ -202,7 +202,7 @@ class standard_error {
   int before_;
 };
 
-// The task itself reads what is said of it: it is blocked until the watchdog has said that it still runs.
+// The task itself reads its reports: it blocks until the watchdog has reported that it still runs.
 TEST(reports, a_task_that_stays_for_long_is_named_again) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);

@@ -1,4 +1,4 @@
-// What the tests of this room share.
+// Shared by the tests of this folder.
 #pragma once
 
 #include "support/open_files.hpp"
@@ -23,7 +23,7 @@ namespace rota::test {
 
 using namespace std::chrono_literals;
 
-/// Quiet: no stall reports.
+/// Options with `n` workers and no stall reports.
 inline runtime_options with_workers(unsigned n) {
   runtime_options o;
   o.workers = n;
@@ -32,13 +32,13 @@ inline runtime_options with_workers(unsigned n) {
   return o;
 }
 
-/// Until something comes that is sure to come.
+/// Waits until `holds()` is true, without a limit.
 template <class F>
 void wait_until(F holds) {
   while (!holds()) std::this_thread::yield();
 }
 
-/// A join without a limit may run the task on the calling thread. This one leaves it to a worker.
+/// Joins without running the task on the calling thread, which a join without a limit may do.
 template <class T>
 T join_on_worker(join_handle<T> h) {
   std::optional<outcome<T>> end;
@@ -51,7 +51,7 @@ inline std::size_t entries_of(const char* folder) {
   for ([[maybe_unused]] const auto& each : std::filesystem::directory_iterator(folder)) ++n;
   return n;
 }
-/// An emulator has threads of its own, from before main on; ThreadSanitizer has one as soon as another is started.
+/// Threads of an emulator, which exist before main, and of ThreadSanitizer, which come with the first thread.
 inline const std::size_t threads_of_others = [] {
   std::string self;
   std::thread([&self] { self = std::filesystem::read_symlink("/proc/thread-self").filename(); }).join();
@@ -60,7 +60,7 @@ inline const std::size_t threads_of_others = [] {
 }();
 inline std::size_t threads_of_process() { return entries_of("/proc/self/task") - threads_of_others; }
 
-/// Counts its own end.
+/// Counts its destruction.
 class witness {
  public:
   explicit witness(std::atomic<int>& count) noexcept : count_(&count) {}

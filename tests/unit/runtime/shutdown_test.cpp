@@ -60,7 +60,7 @@ TEST_F(shutdown_death_test, and_in_the_root_of_its_own_block_on) {
   EXPECT_EXIT(crash(), ::testing::KilledBySignal(SIGABRT), "runtime destroyed on its own worker");
 }
 
-/// A section in a section, or a runtime in a runtime: the task that is outside of all waits for this thread.
+/// A blocking section or a runtime inside of another one: the outermost task waits for this thread.
 enum class nest : std::uint8_t { section_in_section, other_runtime, closure_and_other_runtime };
 
 task<> destroy_from(runtime*& r, nest how) {
@@ -214,7 +214,7 @@ TEST(shutdown, a_closure_is_told_and_queued_ones_never_begin) {
   EXPECT_EQ(ended.load(), 1);
 }
 
-// Scenario 15: either it ran, or it was refused; nothing is lost, and its arguments end once.
+// Scenario 15: each spawned task runs or is refused. None is lost, and its arguments are destroyed once.
 TEST(shutdown, foreign_threads_spawn_while_it_ends) {
   constexpr int rounds = 50;
   constexpr int per_round = 40;
@@ -262,7 +262,7 @@ TEST(shutdown, a_thousand_lives_leave_nothing_behind) {
     }
   }
   EXPECT_EQ(open_files(), files);
-  // A thread that was joined may be listed for a moment more.
+  // A joined thread may stay listed for a moment.
   test::wait_until([threads] { return threads_of_process() <= threads; });
 }
 
@@ -291,7 +291,7 @@ void two_runtimes(bool first_dies_first) {
 TEST(shutdown, two_runtimes_that_await_each_other_the_first_dies_first) { two_runtimes(true); }
 TEST(shutdown, two_runtimes_that_await_each_other_the_second_dies_first) { two_runtimes(false); }
 
-// Row 26: the waker, the handle and the runtime's handle go in every order, after the runtime.
+// Row 26: the waker, the handle and the runtime's handle are destroyed after the runtime, in every order.
 TEST(shutdown, what_outlives_the_runtime_frees_it) {
   std::atomic<int> ended = 0;
   std::optional<join_handle<void>> handle;

@@ -32,7 +32,7 @@ runtime_options with_workers(unsigned n) {
   return o;
 }
 
-/// How long the sleep took, as the clock sees it.
+/// Returns how long the sleep took on the clock.
 task<std::chrono::nanoseconds> timed_sleep(virtual_clock& clock, std::chrono::nanoseconds span) {
   const auto before = clock.now();
   co_await sleep_for(span);
@@ -63,7 +63,7 @@ TEST(runtime_on_a_virtual_clock, every_one_of_five_thousand_timers_is_exact) {
       co_return exact;
     }
   };
-  // The clock stands still while the root still spawns: all begin at the same time.
+  // The clock stands still while the root spawns, so all sleeps begin at the same time.
   EXPECT_EQ(rt.block_on(body::root(clock)), 5000);
   EXPECT_EQ(clock.now() - virtual_clock::beginning, 5s);
 }
@@ -88,7 +88,7 @@ TEST(runtime_on_a_virtual_clock, an_interval_loses_nothing) {
   EXPECT_LE(passed, 1000min);
 }
 
-/// Until every worker has gone to sleep since `before`, and stays there.
+/// Waits until every worker has parked since `parked_before`.
 void wait_until_all_sleep(runtime& rt, std::uint64_t parked_before) {
   while (rt.stats().total_parked < parked_before + rt.stats().num_workers) std::this_thread::yield();
 }

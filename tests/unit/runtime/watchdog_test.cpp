@@ -1,4 +1,4 @@
-// What the watchdog does for a worker that stays in one poll, on a driver of the test's own.
+// What the watchdog does for a worker that stays in one poll, on a driver that the test provides.
 #include "runtime/watchdog.hpp"
 
 #include <rota/detail/spawn_on.hpp>
@@ -37,7 +37,7 @@ class house {
   }
 
   sched::scheduler tasks{1, 1, base::now()};
-  /// Something for the kernel that nobody has flushed.
+  /// True while an operation is prepared for the kernel and not flushed.
   std::atomic<bool> is_prepared{false};
 
  private:
@@ -59,7 +59,7 @@ task<> prepare_and_compute(house& h) {
   co_return;
 }
 
-// Nobody but the watchdog can do it: otherwise the task computes for ever.
+// Only the watchdog can flush: without it the task computes for ever.
 TEST(watchdog, flushes_what_was_prepared_in_a_poll_that_goes_on) {
   house h;
   core::spawn_on(h.tasks, prepare_and_compute(h)).detach();
@@ -74,7 +74,7 @@ task<> compute_for_two_slices(house& h) {
   co_return;
 }
 
-// Without them the task computes for ever.
+// Without time slices the task computes for ever.
 TEST(watchdog, begins_time_slices_while_a_worker_is_awake) {
   house h;
   core::spawn_on(h.tasks, compute_for_two_slices(h)).detach();
@@ -82,12 +82,12 @@ TEST(watchdog, begins_time_slices_while_a_worker_is_awake) {
   EXPECT_GE(h.tasks.slice(), 2U);
 }
 
-// What the worker does must not depend on the machine's time then.
+// With a clock of its own the worker must not depend on the machine's time.
 TEST(watchdog, begins_no_time_slices_where_the_time_is_not_the_machine_s) {
   testing::virtual_clock clock{testing::clock_mode::manual};
   house h;
   h.tasks.around.clock = &clock;
-  core::spawn_on(h.tasks, prepare_and_compute(h)).detach();  // ends after the watchdog's second look
+  core::spawn_on(h.tasks, prepare_and_compute(h)).detach();  // ends after the watchdog's second check
   h.play();
   EXPECT_EQ(h.tasks.slice(), 0U);
 }

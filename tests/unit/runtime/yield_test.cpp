@@ -1,4 +1,4 @@
-// A task that gives its turn up where nobody else wants it goes on at once; whatever comes meanwhile is still seen.
+// A task that yields while no other task is ready goes on at once. Timers and new tasks are still seen.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -35,7 +35,7 @@ TEST(yield, of_one_task_alone_is_a_poll_each_time) {
     for (int i = 0; i < 1000; ++i) co_await yield();
   });
   h.join();
-  // A poll is counted when it is over, which may be after the join.
+  // A poll is counted at its end, which may come after the join.
   rt.shutdown(1s);
   EXPECT_EQ(rt.stats().total_polled, 1001U);
 }
@@ -110,7 +110,7 @@ TEST(yield, after_many_children_run_in_place_lets_timers_fire) {
         co_await child;
       }
       co_await yield();
-      // A look at the driver comes between two runs of this task from its worker's loop, and so does the count of polls.
+      // The worker's loop polls the driver and counts the poll between two runs of this task.
       const std::uint64_t now = rt.stats().total_polled;
       since = now == polled ? since + 1 : 0;
       most = since > most ? since : most;
@@ -122,7 +122,8 @@ TEST(yield, after_many_children_run_in_place_lets_timers_fire) {
   sleeper.join();
 }
 
-// The helper's worker runs a task that yields to nobody, and goes on without choosing: the other worker must be told.
+// The helper's worker runs a task that yields with no other task ready, and goes on without choosing.
+// The other worker must be notified.
 TEST(yield, inside_of_a_join_that_helps_leaves_the_task_to_others) {
   runtime rt(with_workers(2));
   std::atomic<bool> helped{false};
@@ -144,7 +145,7 @@ TEST(yield, inside_of_a_join_that_helps_leaves_the_task_to_others) {
     auto other = spawn([&]() -> task<> {
       helped = true;
       while (!target_ended) std::this_thread::yield();
-      // The worker of the target finds nothing more.
+      // Waits until the target's worker finds nothing more and parks.
       while (parked() == parks) std::this_thread::yield();
       for (int i = 0; i < 200; ++i) co_await yield();
       end = true;

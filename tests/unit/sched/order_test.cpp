@@ -1,4 +1,4 @@
-// In which order a worker finds its tasks, and what it counts. Tasks block their workers where the script says so.
+// In which order a worker finds its tasks, and what it counts. Tasks block their workers at set points.
 #include <rota/runtime.hpp>
 #include <rota/spawn.hpp>
 #include <rota/this_task.hpp>
@@ -81,7 +81,7 @@ TEST(order, a_full_ring_moves_half_and_the_new_one) {
     }
     static task<> root(runtime& r, std::atomic<int>& n, runtime_stats& full, runtime_stats& over) {
       std::vector<join_handle<void>> all;
-      // The newest is in the slot, the 256 before it fill the ring.
+      // The newest task is in the slot; the 256 before it fill the ring.
       for (int i = 0; i < 257; ++i) all.push_back(spawn(count(n)));
       full = r.stats();
       all.push_back(spawn(count(n)));
@@ -126,7 +126,7 @@ TEST(order, help_runs_the_slot_then_the_ring_then_the_injector) {
   injected.release();
   root.join();
   first.join();
-  // The end of a time slice makes the injector due, so on a busy machine its tasks may come between those of the ring.
+  // The end of a time slice makes the injector due, so its tasks may run between those of the ring.
   std::vector<std::string> own;
   std::vector<std::string> injected_ones;
   for (const std::string& each : book.entries)
@@ -193,8 +193,8 @@ TEST(order, help_steals_half) {
   blocked.join();
 }
 
-// Each level has a stranger in the slot and the task that it waits for in the ring. Helping runs the stranger first; past
-// the sixteenth level a join runs its own target, and nothing else.
+// Each level has an unrelated task (`stranger`) in the slot and its join target in the ring. Helping runs the
+// unrelated task first. Past the sixteenth level a join runs only its own target.
 TEST(order, help_stops_at_depth_16) {
   runtime rt(with_workers(1));
   int strangers = 0;
@@ -220,13 +220,13 @@ TEST(order, help_stops_at_depth_16) {
   EXPECT_EQ(at_the_bottom, 16);
 }
 
-// What depends on who was awake is exact in scripted_run_test.cpp.
+// scripted_run_test.cpp checks the exact figures that depend on which worker is awake.
 TEST(order, what_a_worker_counts) {
   runtime rt(with_workers(2));
   struct body {
     static task<> nothing() { co_return; }
     static task<> wakes_another(runtime& r) {
-      // The other worker finds nothing, and parks.
+      // Waits until the other worker finds nothing and parks.
       bool parked = false;
       while (!parked) {
         const runtime_stats s = r.stats();
@@ -241,14 +241,14 @@ TEST(order, what_a_worker_counts) {
         }
       };
       auto elsewhere = spawn(meet::there(here));
-      auto newest = spawn(nothing());  // displaces it into the ring, and looks
+      auto newest = spawn(nothing());  // displaces it into the ring, and notifies
       here.arrive_and_wait();
       co_await elsewhere;
       co_await newest;
     }
   };
   rt.spawn(body::wakes_another(rt)).join();
-  rt.shutdown(std::chrono::hours(1));  // a worker counts a poll after it
+  rt.shutdown(std::chrono::hours(1));  // a worker counts a poll after its end
   const runtime_stats s = rt.stats();
   EXPECT_EQ(s.num_workers, 2U);
   ASSERT_EQ(s.workers.size(), 2U);

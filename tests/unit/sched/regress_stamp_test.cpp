@@ -1,4 +1,4 @@
-// The watchdog took the task that had just begun for one that had run since the poll before.
+// The watchdog once took a task that had just begun for one that had run since the poll before.
 #include "sched/scheduler.hpp"
 
 #include <gtest/gtest.h>

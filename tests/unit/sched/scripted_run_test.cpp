@@ -1,5 +1,5 @@
-// A scripted run: real workers, played by this very thread, on a clock that only the script moves. So every figure that the
-// scheduler promises is exact, and is read from its counters. The figures are printed: `ctest -R scripted_run -V`.
+// A scripted run: real workers, played by this thread, on a clock that only the script moves. So every figure
+// that the scheduler promises is exact. It is read from the counters; `ctest -R scripted_run -V` prints it.
 #include "base/tls_slot.hpp"
 #include "sched/scheduler.hpp"
 
@@ -32,7 +32,7 @@ void print(const std::string& what, std::uint64_t figure) {
   std::printf("  %-60s %6llu\n", what.c_str(), static_cast<unsigned long long>(figure));
 }
 
-/// A scheduler whose workers this thread plays, one after the other.
+/// A scheduler. This thread plays its workers, one after the other.
 class stage {
  public:
   explicit stage(unsigned workers) : tasks(workers, 1, clock_.now()) {
@@ -43,7 +43,7 @@ class stage {
   }
   stage(const stage&) = delete;
   stage& operator=(const stage&) = delete;
-  /// Every worker plays until it finds nothing, so that every task ends.
+  /// Plays every worker until it finds nothing, so that every task ends.
   ~stage() {
     when_idle = [this] { tasks.set_phase(phase::stopping); };
     finishes_ = false;
@@ -52,7 +52,7 @@ class stage {
     EXPECT_TRUE(tasks.books().let_go()) << "a task's memory is still held";
   }
 
-  /// Worker `index` runs until a task, or `when_idle`, calls finish().
+  /// Runs worker `index` until a task or `when_idle` calls finish().
   void play(unsigned index = 0) {
     tasks.set_phase(phase::open);
     EXPECT_EQ(tasks.at(index).play(), worker::on_play::stopped);
@@ -61,7 +61,7 @@ class stage {
     if (finishes_) tasks.set_phase(phase::stopping);
   }
   void pass(std::chrono::nanoseconds span) noexcept { clock_.advance(span); }
-  /// The same, with a watchdog that notices each millisecond.
+  /// Like pass(), with a watchdog that begins a time slice each millisecond.
   void pass_watched(std::chrono::nanoseconds span) noexcept {
     for (unwatched_ += span; unwatched_ >= 1ms; unwatched_ -= 1ms) tasks.begin_slice();
     pass(span);
@@ -69,19 +69,19 @@ class stage {
 
   [[nodiscard]] worker_counters& counts(unsigned index = 0) { return tasks.at(index).counts(); }
 
-  /// On the worker that runs, or else into the injector.
+  /// Spawns on the worker that runs, or else into the injector.
   template <class T>
   void spawn(task<T> work) {
     core::spawn_on(tasks, std::move(work)).detach();
   }
-  /// As worker `index` would.
+  /// Spawns as worker `index` would.
   template <class T>
   void spawn_as(unsigned index, task<T> work) {
     void* const before = std::exchange(base::this_thread_locals().worker, &tasks.at(index));
     spawn(std::move(work));
     base::this_thread_locals().worker = before;
   }
-  /// As a foreign thread would.
+  /// Spawns as a foreign thread would.
   template <class T>
   void inject(task<T> work) {
     void* const before = std::exchange(base::this_thread_locals().worker, nullptr);
@@ -97,15 +97,15 @@ class stage {
 
  public:
   scheduler tasks;
-  /// The poller waits: nothing is left to do.
+  /// Called when the poller would wait, since nothing is left to do.
   std::function<void()> when_idle = [] {};
-  /// Something for the kernel, which a task or an event has prepared and nobody has flushed.
+  /// True while an operation that a task or an event has prepared for the kernel is not flushed.
   bool is_prepared = false;
-  /// One event is found by the next wait, and prepares something.
+  /// If true the next wait finds one event, which prepares an operation.
   bool has_event = false;
-  /// What that event does.
+  /// The effect of that event.
   std::function<void()> on_event = [] {};
-  /// How often a worker has looked at the driver between its tasks.
+  /// How often a worker has polled the driver between its tasks.
   unsigned looks = 0;
 };
 
@@ -182,7 +182,7 @@ task<> note_each_look(stage& s, std::vector<std::uint64_t>& polls, std::size_t m
   s.finish();
 }
 
-/// The numbers are those of the specification, not the constants of the source: a change of either is seen.
+/// The numbers come from the specification, not from the source's constants, so a change of either shows.
 void expect_looks_after_128_and_every_61(const std::vector<std::uint64_t>& polls, std::uint64_t slack) {
   constexpr std::uint64_t expected[] = {0, 61, 122, 128, 128 + 61, 128 + 122, 256};
   ASSERT_EQ(polls.size(), std::size(expected));
@@ -199,7 +199,7 @@ TEST(scripted_run, the_driver_is_asked_after_128_polls_and_every_61_between) {
   s.spawn_as(0, note_each_look(s, polls, 7));
   s.spawn_as(0, yield_until(s, 1'000));
   s.play();
-  // Of two tasks that take turns every second poll is this one's, so each figure may be one too high.
+  // Two tasks take turns and only one takes notes, so each figure may be one too high.
   expect_looks_after_128_and_every_61(polls, 1);
 }
 
@@ -214,7 +214,7 @@ task<> note_looks_in_a_chain(stage& s, std::vector<std::uint64_t>& polls, unsign
   co_return;
 }
 
-// The budget is the worker's, not a task's.
+// The count of polls belongs to the worker, not to a task.
 TEST(scripted_run, a_tick_counts_the_polls_of_all_tasks) {
   std::vector<std::uint64_t> polls;
   unsigned seen = 0;
@@ -297,7 +297,7 @@ task<> pass_time(stage& s, std::chrono::nanoseconds span) {
   co_return;
 }
 
-/// Into the slot of the worker that runs this.
+/// Spawns `child` into the slot of the worker that runs this task.
 task<> note_and_spawn(stage& s, script& book, std::string what, std::string child) {
   book.push_back(what);
   s.spawn(note(book, child));
@@ -311,7 +311,7 @@ task<> link(stage& s, script& book, int left) {
   co_return;
 }
 
-/// Makes the next look due, and the injector: its task fills the slot.
+/// Makes the next poll of the driver and the injector due. The injector's task fills the slot.
 task<> begin_slice_and_inject(stage& s, script& book) {
   book.push_back("ring");
   s.inject(note_and_spawn(s, book, "injector", "slot"));
@@ -321,7 +321,8 @@ task<> begin_slice_and_inject(stage& s, script& book) {
 
 constexpr int tasks_before_look = static_cast<int>(polls_between_driver_looks) - 5;
 
-/// Three timers are due at the look after 61 polls, beside 100 tasks in the ring. `special` is the one at `place`, from 1.
+/// Three timers are due at the driver poll after 61 task polls, beside 100 tasks in the ring. `special` makes
+/// the task at `place`, counted from 1.
 template <class F>
 script three_timers_beside_a_ring(int place, F special) {
   script book;
@@ -376,7 +377,7 @@ task<> make_timers_due(stage& s, script& book) {
   co_return;
 }
 
-// After the 128th poll there are two looks: one by time, one before the next 128. Each brings a timer.
+// After the 128th poll the driver is polled twice, by time and before the next 128. Each time a timer is due.
 TEST(scripted_run, a_timer_does_not_displace_an_earlier_one_that_was_not_polled) {
   script book;
   int events = 0;
@@ -395,12 +396,12 @@ TEST(scripted_run, a_timer_does_not_displace_an_earlier_one_that_was_not_polled)
   EXPECT_EQ(book, ring_of(125) + words({"first"}) + ring_of(5) + words({"second"}));
 }
 
-// The other worker has lost its processor; this one has an event at each look at the driver, and never searches.
+// The other worker has lost its processor. This one finds an event at each driver poll and never searches.
 TEST(scripted_run, tasks_in_the_ring_of_another_are_not_kept_waiting_by_events) {
   for (const unsigned workers : {2U, 3U}) {
     constexpr int events = 100;
     int left = events;
-    script order;  // the stage's end lets the last task of the other run
+    script order;  // outlives `s`: the last task of the other worker writes to it at the stage's end
     stage s(workers);
     s.on_event = [&] {
       s.spawn(note(order, "event"));
@@ -414,14 +415,14 @@ TEST(scripted_run, tasks_in_the_ring_of_another_are_not_kept_waiting_by_events) 
     const auto last = std::ranges::find(std::views::reverse(order), "theirs");
     const auto before = std::count(last, std::views::reverse(order).end(), "event");
     print("events that came before the last task of the other, of 100", static_cast<std::uint64_t>(before));
-    // The last one is in its slot until the watchdog says that it may be taken.
+    // The last task stays in its slot until the watchdog allows others to take it.
     EXPECT_EQ(std::ranges::count(order, "theirs"), 7);
     EXPECT_LE(before, 20);
     EXPECT_EQ(std::ranges::count(order, "event"), events);
   }
 }
 
-// As above, but for a neighbour that begins a poll beside each event: it has its processor.
+// As above, but the neighbour begins a poll beside each event: it has its processor.
 TEST(scripted_run, a_neighbour_that_runs_keeps_its_ring) {
   constexpr int events = 100;
   int left = events;
@@ -443,7 +444,7 @@ TEST(scripted_run, a_neighbour_that_runs_keeps_its_ring) {
   EXPECT_EQ(kept, 7U) << "seven in its ring and one in its slot";
 }
 
-// In a look between two tasks, too: the slot is for what a task has woken, and only its worker has that.
+// Events wake tasks into the ring, where all workers can take them, not the slot; also between two tasks.
 TEST(scripted_run, what_events_wake_is_for_all) {
   script order;
   stage s(2);
@@ -478,7 +479,7 @@ TEST(scripted_run, an_overflow_moves_half_of_the_ring) {
   EXPECT_EQ(s.tasks.injector().length_guess(), 0U);
   s.spawn_as(0, nothing());
   EXPECT_EQ(s.counts().overflows.read(), 1U);
-  // The task that did not fit goes with them: it is the newest of the ring's.
+  // The task that did not fit moves with them, as the ring's newest.
   EXPECT_EQ(s.tasks.injector().length_guess(), 128U + 1U);
   print("tasks of a full ring of 256 that an overflow moves", s.tasks.injector().length_guess() - 1);
 }
@@ -498,7 +499,7 @@ TEST(scripted_run, a_steal_takes_half) {
 
 task<> forked(stage& s, script& book, bool called) {
   book.push_back("fork");
-  if (called) s.tasks.at(0).forks().waiting.call();  // as the watchdog does when somebody computes for long
+  if (called) s.tasks.at(0).forks().waiting.call();  // as the watchdog does beside a long poll
   co_await when_all(nothing(), nothing());
   co_await yield();
 }
@@ -522,7 +523,7 @@ script forks_beside_two_others(unsigned count, bool called) {
 }
 
 TEST(scripted_run, eight_forks_in_a_row_and_then_the_ring) {
-  script expected(1 + 8, "fork");  // the first runs in its parent's place
+  script expected(1 + 8, "fork");  // the first runs in place of its parent
   expected.emplace_back("first in the ring");
   expected.insert(expected.end(), 8, "fork");
   expected.emplace_back("second in the ring");
@@ -535,7 +536,7 @@ TEST(scripted_run, turns_with_forks_that_are_called) {
   EXPECT_EQ(forks_beside_two_others(4, true), expected);
 }
 
-/// How many of `length` tasks in the injector the first fetch takes, on worker 0 of `workers`.
+/// Returns how many of `length` tasks in the injector the first fetch takes, on worker 0 of `workers`.
 std::uint64_t fetched(unsigned workers, std::size_t length) {
   struct body {
     static task<> first(stage& t, std::size_t& left) {
@@ -583,15 +584,15 @@ TEST(scripted_run, half_of_the_workers_may_search_and_at_most_eight) {
   }
 }
 
-// ---- the injector's interval: two tasks that yield fill the ring, a third comes through the injector again and again
+// ---- the injector's interval: two tasks yield in the ring, a third always comes through the injector
 
 struct rhythm {
   std::chrono::nanoseconds task_time;
   bool watched = false;
-  std::uint64_t last = 0;  // looks at tasks, when the third ran last
+  std::uint64_t last = 0;  // the count of polls when the third task ran last
   std::uint64_t interval = 0;
 };
-constexpr std::uint64_t long_enough = 50'000;  // looks: the average has settled
+constexpr std::uint64_t long_enough = 50'000;  // polls: the average is stable by then
 
 void pass_one(stage& s, const rhythm& r) { r.watched ? s.pass_watched(r.task_time) : s.pass(r.task_time); }
 
@@ -684,7 +685,7 @@ void play_beside_full_ring(stage& s) {
   s.play();
 }
 
-// Each poll ends a time slice, and looks by time are left out: only every fourth of the looks by polls asks the driver.
+// Each poll ends a time slice. Driver polls by time are left out, and only every fourth one by count happens.
 TEST(scripted_run, a_full_ring_of_long_tasks_asks_the_driver_as_often_as_one_of_short_tasks) {
   stage s(1);
   play_beside_full_ring(s);
@@ -694,7 +695,7 @@ TEST(scripted_run, a_full_ring_of_long_tasks_asks_the_driver_as_often_as_one_of_
   EXPECT_LE(s.looks, polled / 128);
 }
 
-// The ring is more than half full of tasks that yield, and each look that asks the driver brings 32 events.
+// The ring is more than half full of tasks that yield, and each poll of the driver finds 32 events.
 TEST(scripted_run, events_do_not_overflow_a_ring_of_long_tasks) {
   constexpr int looks_with_events = 10;
   constexpr int batch = 32;
@@ -740,7 +741,7 @@ task<> sleep_and_compute(stage& s, const bool& over) {
   }
 }
 
-/// The same, and fills the slot each time.
+/// Like sleep_and_compute(), and fills the slot each time.
 task<> sleep_and_spawn(stage& s, const bool& over) {
   bool goes_on = true;
   while (goes_on) {
@@ -764,7 +765,7 @@ task<> count_down(stage& s, int& left, bool& over) {
   s.finish();
 }
 
-/// Polls until 20 tasks of the ring have run. Each look brings a timer that is due, and the injector is never empty.
+/// Returns the polls until 20 tasks of the ring have run. A timer is always due; the injector is never empty.
 std::uint64_t polls_beside_timers(task<> (*timer)(stage& s, const bool& over)) {
   constexpr int in_the_ring = 20;
   int left = in_the_ring;
@@ -790,7 +791,7 @@ TEST(scripted_run, the_ring_has_its_turn_beside_timers_whose_tasks_fill_the_slot
   EXPECT_LE(polls, 8U * 20);
 }
 
-// ---- what is prepared for the kernel
+// ---- operations that are prepared for the kernel
 
 task<> prepare_beside_others(stage& s, std::uint64_t& looks) {
   s.is_prepared = true;
@@ -848,13 +849,13 @@ TEST(scripted_run, every_counter_of_a_worker) {
   s.when_idle = [&] {
     ++naps;
     if (naps == 1) {
-      s.spawn_as(1, nothing());  // into its slot: nobody is woken
+      s.spawn_as(1, nothing());  // into its slot: wakes no worker
       EXPECT_EQ(s.counts(1).wakes_sent.read(), 0U);
       s.spawn_as(1, nothing());  // displaces it into the ring, where worker 0 can take it
       EXPECT_EQ(s.counts(1).wakes_sent.read(), 1U);
       s.inject(nothing());
     } else if (naps == 2) {
-      s.tasks.wake_all();  // nothing has come: a wake for nothing
+      s.tasks.wake_all();  // a spurious wakeup
     } else {
       s.finish();
     }

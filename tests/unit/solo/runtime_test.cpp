@@ -253,7 +253,8 @@ TEST(solo, two_of_them_and_a_real_one_live_side_by_side) {
 
 task<> sleeps() { co_await sleep_for(1h); }
 
-// A clean-up awaits a task that has not begun when the runtime ends. That task runs in place of the clean-up, in no registry.
+// A clean-up awaits a task that has not begun when the runtime ends. It runs in place of the clean-up and is
+// in no registry.
 TEST(solo, a_task_does_not_see_that_its_child_was_refused) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     bool went_on = false;

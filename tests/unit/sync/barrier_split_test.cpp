@@ -1,4 +1,4 @@
-// The barrier in two steps: arrive, and wait later, or not at all.
+// The barrier in two steps: arrive, then wait later or not at all.
 #include "support/manual_scheduler.hpp"
 
 #include <rota/channel/select.hpp>
@@ -102,7 +102,7 @@ TEST(barrier_split, a_wait_that_ends_early_leaves_the_arrival) {
   EXPECT_TRUE(in_time.join());
 }
 
-// The other drops out, and the limit passes before the one that leads for it has run.
+// The other participant drops out, and the limit passes before the task that leads in its place has run.
 TEST(barrier_split, who_leads_for_one_that_drops_out_does_so_though_it_is_late) {
   using passes = task<bool> (*)(barrier&, barrier::arrival);
   const passes forms[] = {
@@ -138,7 +138,7 @@ TEST(barrier_split, nobody_need_wait) {
   }
   static_cast<void>(b.arrive());
   static_cast<void>(b.arrive());
-  b.arrive_and_drop();  // completes it, and nobody waits
+  b.arrive_and_drop();  // completes the generation without a waiter
   EXPECT_EQ(b.participants(), 2U);
   EXPECT_EQ(b.arrived(), 0U);
 }

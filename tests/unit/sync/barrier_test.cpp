@@ -1,4 +1,4 @@
-// The barrier: generations, leaders, and those who give up or drop out.
+// The barrier: generations, leaders, and participants that give up or drop out.
 #include "support/manual_scheduler.hpp"
 
 #include <rota/rota.hpp>
@@ -21,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::manual_scheduler;
 
-/// Notes its name, in capitals if it is the leader.
+/// Appends its name, in capitals if it is the leader.
 task<void> arrives(barrier& at, std::string& order, char name) {
   const auto p = co_await at.arrive_and_wait();
   order += p.is_leader ? static_cast<char>(name - 'a' + 'A') : name;
@@ -186,7 +186,7 @@ TEST(barrier, a_limit_that_passes_takes_the_arrival_back) {
   EXPECT_TRUE(other.join());
 }
 
-// The last one arrives, and the limit passes before the first has run.
+// The last participant arrives, and the limit passes before the first has run.
 TEST(barrier, a_passage_that_is_late_is_a_passage) {
   using passes = task<bool> (*)(barrier&);
   const passes forms[] = {
@@ -215,7 +215,7 @@ TEST(barrier, a_passage_that_is_late_is_a_passage) {
   }
 }
 
-// That it was late once says nothing of the next time.
+// A timeout of one wait does not affect the next one.
 TEST(barrier, an_arrival_with_a_name_is_awaited_again) {
   manual_scheduler by;
   barrier b(2);

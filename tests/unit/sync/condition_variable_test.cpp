@@ -1,4 +1,4 @@
-// The condition variable: who is woken, and that every wait ends with the mutex.
+// The condition variable: which waiters are woken, and that every wait ends with the mutex held.
 #include "support/manual_scheduler.hpp"
 
 #include <rota/rota.hpp>
@@ -79,7 +79,7 @@ TEST(condition_variable, notify_one_wakes_who_has_waited_longest) {
   x.c.notify_one();
   x.s.run_until_idle();
   EXPECT_EQ(x.order, "abc");
-  x.c.notify_one();  // nobody: nothing is kept
+  x.c.notify_one();  // without a waiter: nothing is stored
   const auto late = x.start(scene::waits, "d");
   EXPECT_EQ(x.order, "abc");
   x.c.notify_all();
@@ -111,7 +111,7 @@ TEST(condition_variable, a_predicate_that_is_not_met_waits_on) {
   EXPECT_EQ(x.order, "abc");
 }
 
-// No stampede: with the mutex held nobody is woken, and then one after the other.
+// No thundering herd: while the mutex is held no waiter is woken; then one after the other gets it.
 TEST(condition_variable, notify_all_under_the_mutex_wakes_nobody_before_it_is_free) {
   scene x;
   const auto all = x.start(scene::waits, "abcdefgh");
@@ -153,7 +153,7 @@ TEST(condition_variable, those_that_wait_may_have_different_mutexes) {
   EXPECT_FALSE(other.is_locked());
 }
 
-/// Notes, when it goes, whether the mutex was held.
+/// Records in its destructor whether the mutex is held.
 struct leaves_a_note {
   scene* of;
   char name;
@@ -194,7 +194,7 @@ TEST(condition_variable, who_is_cancelled_waits_for_the_mutex_before_it_unwinds)
   EXPECT_TRUE(a.is_done());
 }
 
-// Regression row 5: it was notified, and is gone before it runs.
+// Regression row 5: the waiter is notified and then cancelled before it runs.
 TEST(condition_variable, what_notify_one_told_who_is_cancelled_goes_to_the_next) {
   for (const bool holds : {false, true}) {
     scene x;
@@ -204,7 +204,7 @@ TEST(condition_variable, what_notify_one_told_who_is_cancelled_goes_to_the_next)
     auto held = std::optional(x.m.blocking_lock());
     x.items = 1;
     x.c.notify_one();
-    if (!holds) held.reset();  // it has been called already
+    if (!holds) held.reset();  // wakes the first waiter
     first.cancel();
     x.s.run_until_idle();
     held.reset();
@@ -292,7 +292,7 @@ TEST(condition_variable, a_notification_in_time) {
   EXPECT_TRUE(in_time.join());
 }
 
-// Nobody notifies, or too late; but what counts is what is found with the mutex.
+// No notification arrives in time. The predicate decides, which is checked with the mutex held.
 TEST(condition_variable, a_predicate_that_is_met_when_the_limit_passes_is_in_time) {
   scene x;
   auto in_time = x.s.spawn(waits_5ms(x));
@@ -309,7 +309,7 @@ TEST(condition_variable, a_late_one_passes_its_notification_on) {
   auto next = x.s.spawn(scene::takes(x, 'b'));
   x.s.run_until_idle();
   auto held = x.m.blocking_lock();
-  x.c.notify_one();  // to the first, which cannot have the mutex yet
+  x.c.notify_one();  // for the first waiter, which cannot get the mutex yet
   x.s.advance(5ms);
   x.s.run_until_idle();
   x.items = 2;
@@ -319,7 +319,7 @@ TEST(condition_variable, a_late_one_passes_its_notification_on) {
   EXPECT_EQ(x.order, "b");
 }
 
-// Also where the turn is given up first, which is after 127 waits that end at once.
+// Also when the wait yields first, which it does after 127 waits that end at once.
 TEST(condition_variable, a_wait_with_a_name_begins_anew_each_time) {
   const auto takes = [](scene& x, int n) -> task<int> {
     auto held = co_await x.m.lock();

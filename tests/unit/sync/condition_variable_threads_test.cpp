@@ -1,4 +1,4 @@
-// The condition variable among runtimes, works of a pool and threads; on a testing runtime; and when a runtime ends.
+// The condition variable among runtimes, pool works and threads, on a testing runtime, at a runtime's end.
 #include <rota/pool/thread_pool.hpp>
 #include <rota/rota.hpp>
 #include <rota/sync/condition_variable.hpp>
@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A queue of numbers, for whoever likes.
+/// A queue of numbers that tasks, works and threads share.
 struct queue {
   mutex m;
   condition_variable not_empty;
@@ -29,7 +29,7 @@ struct queue {
   [[nodiscard]] auto changed() {
     return [this] { return !numbers.empty() || ended; };
   }
-  /// With the mutex. False: it has ended.
+  /// Call it with the mutex held. Returns false if the queue is empty.
   bool take() {
     if (numbers.empty()) return false;
     sum += numbers.front();
@@ -102,7 +102,7 @@ TEST(condition_variable, threads_with_a_limit_give_up_with_the_mutex) {
   EXPECT_FALSE(m.try_lock().has_value());
 }
 
-// The pool has one thread: who blocks there counts as absent, so the other work runs.
+// The pool has one thread. A blocked thread does not count, so the other work runs.
 TEST(condition_variable, a_work_that_blocks_makes_room_for_another) {
   mutex m;
   condition_variable c;
@@ -121,7 +121,7 @@ TEST(condition_variable, a_work_that_blocks_makes_room_for_another) {
   EXPECT_TRUE(blocked.wait_for(std::chrono::hours(1)));
 }
 
-// With the mutex: what goes while the work unwinds goes under it.
+// The wait ends with the mutex held, so the work's locals are destroyed under it.
 TEST(condition_variable, a_force_stop_reaches_a_work_that_blocks_with_the_mutex) {
   mutex m;
   condition_variable c;
@@ -143,7 +143,7 @@ TEST(condition_variable, a_force_stop_reaches_a_work_that_blocks_with_the_mutex)
     c.blocking_wait(held);
   });
   while (!begun) std::this_thread::yield();
-  auto held = m.blocking_lock();  // it waits
+  auto held = m.blocking_lock();  // the work waits now
   blocked.force_stop();
   held.unlock();
   EXPECT_TRUE(blocked.wait_for(std::chrono::hours(1)));
@@ -188,7 +188,7 @@ TEST(condition_variable, works_on_a_testing_runtime) {
   EXPECT_EQ(q.taken, 3);
 }
 
-// In its tasks nobody else can run while one blocks.
+// No other task of a testing runtime can run while one blocks.
 TEST(condition_variable, a_blocking_wait_with_a_limit_on_a_testing_runtime_is_over_at_once) {
   testing::runtime alone;
   queue q;
@@ -203,7 +203,7 @@ TEST(condition_variable, a_blocking_wait_with_a_limit_on_a_testing_runtime_is_ov
   EXPECT_FALSE(q.m.is_locked());
 }
 
-// A shutdown cancels who waits; the wait locks the mutex, which a task that goes, too, still has.
+// A shutdown cancels the waiters. Each wait locks the mutex, which another cancelled task still holds.
 TEST(condition_variable, a_shutdown_ends_it) {
   mutex m;
   condition_variable c;

@@ -1,4 +1,4 @@
-// The event, manual and automatic: who passes, and that no set() is lost with who gives up.
+// The event, manual and automatic: which waiters pass, and that no set() is lost with a cancelled waiter.
 #include "support/manual_scheduler.hpp"
 
 #include <rota/rota.hpp>
@@ -83,7 +83,7 @@ TEST(event, an_automatic_one_lets_them_pass_one_by_one) {
   EXPECT_FALSE(e.is_set());
   by.run_until_idle();
   EXPECT_EQ(order, "a");
-  e.reset();  // it is not set: b goes on waiting
+  e.reset();  // not set: b stays blocked
   e.set();
   by.run_until_idle();
   EXPECT_EQ(order, "ab");
@@ -181,7 +181,7 @@ TEST(event, no_set_is_lost_beside_a_wait_that_begins) {
   EXPECT_FALSE(pong.is_set());
 }
 
-// Who was let pass destroys it, while the other is still inside of set().
+// The released waiter destroys the event while the other thread is still inside of set().
 TEST(event, is_destroyed_by_who_passes) {
   for (int round = 0; round < 1000; ++round) {
     for (const event_reset how : {event_reset::manual, automatic}) {

@@ -1,4 +1,4 @@
-// The latch: how far it has counted, and who passes.
+// The latch: its count, and which waiters pass.
 #include "support/manual_scheduler.hpp"
 
 #include <rota/rota.hpp>
@@ -161,7 +161,7 @@ TEST(latch, threads_count_and_wait) {
   for (auto& each : all) each.join();
 }
 
-// Who was let pass destroys it, while the other is still inside of count_down().
+// The released waiter destroys the latch while the other thread is still inside of count_down().
 TEST(latch, is_destroyed_by_who_passes) {
   for (int round = 0; round < 2000; ++round) {
     std::optional<latch> l(std::in_place, 1U);

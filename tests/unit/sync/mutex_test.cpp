@@ -1,4 +1,4 @@
-// The mutex: who gets it, and what becomes of who gives up.
+// The mutex: which waiter gets it, and what happens when a waiter gives up.
 #include "support/manual_scheduler.hpp"
 
 #include <rota/rota.hpp>
@@ -19,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::manual_scheduler;
 
-/// Takes the lock, notes its name, and keeps the lock until the test lets it go on.
+/// Takes the lock, appends its name, and keeps the lock for `turns` yields.
 task<void> visits(mutex& m, std::string& order, char name, int turns = 0) {
   const auto held = co_await m.lock();
   order += name;
@@ -85,7 +85,7 @@ TEST(mutex, waiters_get_it_in_the_order_in_which_they_came) {
   EXPECT_FALSE(m.is_locked());
 }
 
-// Regression row 5: it was woken, and is gone before it runs.
+// Regression row 5: the waiter is woken and then cancelled before it runs.
 TEST(mutex, who_was_called_and_is_cancelled_calls_the_next) {
   manual_scheduler s;
   mutex m;
@@ -94,7 +94,7 @@ TEST(mutex, who_was_called_and_is_cancelled_calls_the_next) {
   auto first = s.spawn(visits(m, order, 'a'));
   auto second = s.spawn(visits(m, order, 'b'));
   s.run_until_idle();
-  held.unlock();  // the first is called
+  held.unlock();  // wakes the first waiter
   first.cancel();
   s.run_until_idle();
   EXPECT_EQ(order, "b");
@@ -131,7 +131,7 @@ TEST(mutex, the_last_in_line_that_leaves_makes_unlocks_short_again) {
   EXPECT_TRUE(m.try_lock().has_value());
 }
 
-// The bound: whoever comes by may take it from who was called, but not for ever.
+// The bound: newcomers may overtake a woken waiter, but only four times.
 TEST(mutex, who_was_called_loses_four_times_and_then_is_given_it) {
   manual_scheduler s;
   mutex m;
@@ -141,10 +141,10 @@ TEST(mutex, who_was_called_loses_four_times_and_then_is_given_it) {
   s.run_until_idle();
   int won = 0;
   for (; won < 10 && order.empty(); ++won) {
-    held.reset();         // calls the waiter, or gives it the lock
-    held = m.try_lock();  // before it runs
+    held.reset();         // wakes the waiter, or hands it the lock
+    held = m.try_lock();  // before the waiter runs
     if (!held.has_value()) break;
-    s.run_until_idle();  // it comes too late
+    s.run_until_idle();  // the waiter comes too late
   }
   EXPECT_EQ(won, 4);
   EXPECT_FALSE(held.has_value());
@@ -205,7 +205,7 @@ TEST(mutex, a_timed_lock_in_time_is_a_guard) {
   EXPECT_FALSE(m.is_locked());
 }
 
-// Regression row 3: the lock and the deadline come together. What is granted is the task's; if it is cancelled, it is the next one's.
+// Regression row 3: the grant races with the deadline. The task keeps a granted lock.
 TEST(mutex, a_grant_that_comes_with_the_deadline_wins) {
   manual_scheduler s;
   mutex m;
@@ -234,7 +234,7 @@ TEST(mutex, a_task_whose_budget_is_spent_has_not_taken_it_when_it_is_cancelled) 
         }
       },
       std::ref(m));
-  EXPECT_TRUE(s.run_one());  // 127 times
+  EXPECT_TRUE(s.run_one());  // locks 127 times
   EXPECT_FALSE(m.is_locked());
   locks.cancel();
   s.run_until_idle();

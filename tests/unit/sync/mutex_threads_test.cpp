@@ -1,4 +1,4 @@
-// The mutex among runtimes, works of a pool and threads; on a testing runtime; and at its end.
+// The mutex among runtimes, pool works and threads, on a testing runtime, and at its end.
 #include <rota/pool/thread_pool.hpp>
 #include <rota/rota.hpp>
 #include <rota/sync/mutex.hpp>
@@ -75,7 +75,6 @@ TEST(mutex, is_shared_by_runtimes_a_pool_and_a_thread) {
   EXPECT_EQ(count, 2000);
 }
 
-// The pool has one thread: who blocks there counts as absent, so the other work runs.
 // Scenario 27.
 TEST(mutex, a_guard_that_goes_on_another_thread_wakes_the_next) {
   mutex m;
@@ -120,7 +119,7 @@ TEST(mutex, a_force_stop_reaches_a_work_that_blocks) {
   EXPECT_EQ(blocked.status(), pool::work_status::force_stopped);
 }
 
-// A worker that blocks lends its role: the only worker's other task lets it go on.
+// A worker that blocks lends its role, so the only worker's other task can run and release the mutex.
 TEST(mutex, a_task_that_blocks_lends_its_worker) {
   mutex m;
   runtime one(runtime_options{.workers = 1});
@@ -169,7 +168,7 @@ TEST(mutex, a_blocking_wait_with_a_limit_on_a_testing_runtime_is_over_at_once) {
       std::ref(m)));
 }
 
-// Who has it last destroys it, while another is still on its way out of unlock().
+// The last owner destroys the mutex while another one may still be inside of unlock().
 TEST(mutex, is_destroyed_by_who_unlocks_last) {
   for (int round = 0; round < 2000; ++round) {
     struct shared {

@@ -1,4 +1,4 @@
-// The notify: one permit, who passes, and that no call is lost with who gives up.
+// The notify: one permit, which waiters pass, and that no call is lost with a cancelled waiter.
 #include "support/manual_scheduler.hpp"
 
 #include <rota/rota.hpp>
@@ -83,7 +83,7 @@ TEST(notify, a_wait_notices_a_call_of_all_from_the_moment_in_which_it_was_made) 
   auto checks = by.spawn(
       [](notify& of, std::string& seen) -> task<void> {
         auto next = of.wait();
-        of.notify_all();  // between the look and the wait
+        of.notify_all();  // between the making of the wait and the await
         co_await next;
         seen += 'a';
         co_await of.wait();
@@ -127,7 +127,7 @@ TEST(notify, a_wait_with_a_name_begins_anew_each_time) {
   EXPECT_TRUE(all.is_done());
 }
 
-// It gives up its turn first when its task has had many, and that is where the limit around the child finds it.
+// A wait yields first when its task's budget is spent. The limit around the child ends it there.
 TEST(notify, a_wait_that_a_limit_has_ended_before_it_was_tried_is_a_wait_again) {
   for (int before = 120; before <= 130; ++before) {
     manual_scheduler s;
@@ -242,7 +242,7 @@ TEST(notify, a_thread_waits_with_and_without_a_limit) {
   EXPECT_FALSE(n.try_wait());
 }
 
-// Regression row 4: each call lets one pass, or is there in the end. Who is told says so before the next call.
+// Regression row 4: a call releases one waiter or leaves a permit. The waiter answers before the next call.
 TEST(notify, no_call_is_lost_beside_a_wait_that_begins) {
   notify ping;
   notify pong;
@@ -287,7 +287,7 @@ TEST(notify, two_runtimes_and_a_thread_stand_in_one_line) {
   EXPECT_TRUE(n.try_wait());
 }
 
-// Who was let pass destroys it, while the other is still inside of the call.
+// The released waiter destroys the notify while the other thread is still inside of the call.
 TEST(notify, is_destroyed_by_who_passes) {
   for (int round = 0; round < 2000; ++round) {
     std::optional<notify> n(std::in_place);

@@ -1,4 +1,4 @@
-// The once_cell: one value, made by one, and who makes it when that fails.
+// The once_cell: one task makes the value. If it fails, the next one does.
 #include "support/manual_scheduler.hpp"
 
 #include <rota/rota.hpp>
@@ -24,7 +24,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::manual_scheduler;
 
-/// One cell, and an event that holds back whoever makes its value.
+/// One cell, and an event that holds back the task that makes its value.
 struct scene {
   manual_scheduler by;
   once_cell<std::string> cell;
@@ -145,7 +145,7 @@ TEST(once_cell, the_next_makes_it_when_one_is_cancelled) {
   EXPECT_EQ(s.order, "bb");
 }
 
-// Regression row 5: it is its turn, and it is gone before it runs.
+// Regression row 5: the waiter gets the turn and is cancelled before it runs.
 TEST(once_cell, a_turn_of_who_is_cancelled_goes_to_the_next) {
   scene s;
   auto a = s.by.spawn(scene::gets(s, 'a', true));
@@ -153,7 +153,7 @@ TEST(once_cell, a_turn_of_who_is_cancelled_goes_to_the_next) {
   auto c = s.by.spawn(scene::gets(s, 'c', false));
   s.by.run_until_idle();
   s.go.set();
-  EXPECT_TRUE(s.by.run_one());  // a throws, and b is next
+  EXPECT_TRUE(s.by.run_one());  // a throws; b is next
   b.cancel();
   s.by.run_until_idle();
   EXPECT_EQ(s.made, 2);
@@ -227,7 +227,7 @@ TEST(once_cell, a_thread_that_throws_leaves_it_to_the_next) {
   EXPECT_EQ(c.blocking_get_or_init([] { return 7; }), 7);
 }
 
-// Late, whoever makes it: this one, which leaves it empty, or another, which it waits for.
+// A timeout ends both the task that makes the value, which leaves the cell empty, and one that waits for it.
 TEST(once_cell, who_makes_it_or_waits_for_it_may_be_late) {
   scene s;
   const auto within = [](scene& of, bool until) -> task<bool> {

@@ -1,5 +1,5 @@
-// Regression row 21: forty wait for a primitive, and each that is woken runs inside of the wake, and comes back to the primitive before the
-// next one is woken. A lock that was held meanwhile would be taken twice by one thread.
+// Regression row 21: forty tasks wait for a primitive. Each task runs inside of its wake and uses the
+// primitive again before the next one is woken. If the wake held a lock, the thread would take it twice.
 #include "support/manual_scheduler.hpp"
 
 #include <rota/rota.hpp>
@@ -26,7 +26,7 @@ using test::manual_scheduler;
 constexpr int crowd = 40;
 static_assert(crowd > 4 * static_cast<int>(core::wait_section::capacity));
 
-/// All of them are there, and from now on who is woken runs at once.
+/// begin() makes all tasks wait. From then on a woken task runs at once, inside of the wake.
 struct scene {
   template <class F>
   void begin(F each, int count = crowd) {
@@ -50,7 +50,7 @@ task<void> calls_and_waits_again(notify& n, scene& s) {
   ++s.second;
 }
 
-// The call has reached all of them before it wakes the first: so what each calls in its middle is a permit for its own second wait.
+// The call grants all waiters before it wakes the first, so each inner call is a permit for a second wait.
 TEST(reentrant, a_notify) {
   notify n;
   scene s;
@@ -94,7 +94,7 @@ TEST(reentrant, an_event) {
   scene s;
   s.begin([&] { return resets_and_waits_again(e, s); });
   e.set();
-  EXPECT_EQ(s.first, crowd);  // they waited when it was set
+  EXPECT_EQ(s.first, crowd);  // all waited when the event was set
   EXPECT_EQ(s.second, 0);
   e.set();
   EXPECT_EQ(s.second, crowd);
@@ -128,7 +128,7 @@ task<void> is_refused_twice(semaphore& of, scene& s) {
   EXPECT_TRUE(!got.has_value() && got.error() == errc::closed);
   ++s.first;
   EXPECT_EQ(of.try_acquire().error(), acquire_refusal::closed);
-  of.release();  // for nobody: those who are left are refused, too
+  of.release();  // no waiter gets it: the remaining ones are refused, too
   of.close();
   const auto again = co_await of.acquire();
   EXPECT_TRUE(!again.has_value() && again.error() == errc::closed);
@@ -252,7 +252,7 @@ TEST(reentrant, a_condition_variable) {
   int round = 0;
   scene s;
   s.begin([&] { return hears_and_calls(m, changed, round, s); });
-  // Who is called while it is inside of its own unlock runs when it has come out of it.
+  // A task that is woken from within its own unlock runs after that unlock.
   round = 1;
   changed.notify_all();
   s.by.run_until_idle();

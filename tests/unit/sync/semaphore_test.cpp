@@ -1,4 +1,4 @@
-// The semaphore: whose turn it is, and that no permit is lost or made.
+// The semaphore: the order of waiters, and that no permit is lost or created.
 #include "support/manual_scheduler.hpp"
 
 #include <rota/detail/spawn_on.hpp>
@@ -23,7 +23,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::manual_scheduler;
 
-/// Takes `n` for good, and notes its name.
+/// Takes `n` permits for good, and appends its name.
 task<bool> takes(semaphore& of, std::uint64_t n, std::string& order, char name) {
   const auto got = co_await of.acquire(n);
   if (got.has_value()) order += name;
@@ -68,7 +68,7 @@ TEST(semaphore, permits_that_are_there_are_taken_away) {
   EXPECT_EQ(s.available(), 1U);
 }
 
-// They are parts of the first in line: who waits is not set back.
+// The permits are reserved for the first waiter, which must not be set back.
 TEST(semaphore, none_are_taken_away_while_somebody_waits) {
   manual_scheduler by;
   semaphore s(2);
@@ -153,7 +153,7 @@ TEST(semaphore, a_cancelled_wait_behind_others_takes_nothing_along) {
   EXPECT_EQ(s.available(), 1U);
 }
 
-// Regression row 5: granted, and gone before it runs.
+// Regression row 5: granted, and cancelled before it runs.
 TEST(semaphore, what_was_granted_to_who_is_cancelled_goes_to_the_next) {
   manual_scheduler by;
   semaphore s(0);
@@ -277,7 +277,7 @@ TEST(semaphore_death, destroyed_while_somebody_waits) {
       "a sync::semaphore was destroyed while somebody waits");
 }
 
-// Who was granted destroys it, while the giver is still inside of release().
+// The granted waiter destroys the semaphore while the other thread is still inside of release().
 TEST(semaphore, is_destroyed_by_who_was_granted) {
   for (int round = 0; round < 2000; ++round) {
     std::optional<semaphore> s(std::in_place, 0U);

@@ -1,4 +1,4 @@
-// The shared mutex: one that writes or many that read, in the order in which they came.
+// The shared mutex: one writer or many readers, in the order of their arrival.
 #include "support/manual_scheduler.hpp"
 
 #include <rota/rota.hpp>
@@ -119,7 +119,7 @@ TEST(shared_mutex, readers_that_wait_together_read_together) {
   EXPECT_EQ(x.order, "abcD");
 }
 
-// No writer starves: a reader that comes after one that waits stands behind it, although others read.
+// No starvation of writers: a reader queues behind a waiting writer, although other readers hold the lock.
 TEST(shared_mutex, a_reader_waits_behind_a_writer_that_waits) {
   scene x;
   std::optional<shared_mutex::shared_guard> held = x.m.try_lock_shared();
@@ -190,7 +190,7 @@ TEST(shared_mutex, who_is_cancelled_behind_others_changes_nothing) {
   EXPECT_TRUE(x.m.try_lock().has_value());
 }
 
-// Regression row 5: it was granted, and is gone before it runs.
+// Regression row 5: granted, and cancelled before it runs.
 TEST(shared_mutex, what_was_granted_to_who_is_cancelled_goes_to_the_next) {
   for (const bool reads : {false, true}) {
     scene x;
@@ -228,7 +228,7 @@ TEST(shared_mutex, a_downgrade_with_nobody_there) {
   EXPECT_FALSE(m.try_lock().has_value());
 }
 
-// More than one section of the list's wakes; a writer stands in the middle.
+// More readers than one batch of wakes holds, with a writer in the middle.
 TEST(shared_mutex, a_hundred_readers_come_in_at_once) {
   scene x;
   std::optional<shared_mutex::guard> held = x.m.try_lock();
@@ -287,7 +287,7 @@ TEST(shared_mutex, timed_forms_in_time) {
   EXPECT_TRUE(shared.join());
 }
 
-// Regression row 3: the lock and the deadline come together.
+// Regression row 3: the grant races with the deadline.
 TEST(shared_mutex, a_grant_that_comes_with_the_deadline_wins) {
   scene x;
   std::optional<shared_mutex::shared_guard> held = x.m.try_lock_shared();

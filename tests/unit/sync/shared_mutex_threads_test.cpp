@@ -1,4 +1,4 @@
-// The shared mutex among runtimes, works of a pool and threads; and on a testing runtime.
+// The shared mutex among runtimes, pool works and threads, and on a testing runtime.
 #include <rota/pool/thread_pool.hpp>
 #include <rota/rota.hpp>
 #include <rota/sync/shared_mutex.hpp>
@@ -27,7 +27,7 @@ TEST(shared_mutex, threads_with_a_limit_give_up) {
   EXPECT_FALSE(m.blocking_lock_shared_until(std::chrono::steady_clock::now()).has_value());
 }
 
-/// What is guarded: two counts that only readers see equal.
+/// The guarded data: two counts that readers always see equal.
 struct guarded {
   shared_mutex m;
   int a = 0;
@@ -86,7 +86,7 @@ TEST(shared_mutex, is_shared_by_runtimes_a_pool_and_a_thread) {
   EXPECT_TRUE(g.m.try_lock().has_value());
 }
 
-// The pool has one thread: who blocks there counts as absent, so the other work runs.
+// The pool has one thread. A blocked thread does not count, so the other work runs.
 TEST(shared_mutex, a_work_that_blocks_makes_room_for_another) {
   shared_mutex m;
   pool::thread_pool works(pool::pool_options{.min_threads = 1, .max_threads = 1});
@@ -110,7 +110,7 @@ TEST(shared_mutex, a_force_stop_reaches_a_work_that_blocks) {
   blocked.force_stop();
   EXPECT_TRUE(blocked.wait_for(std::chrono::hours(1)));
   EXPECT_EQ(blocked.status(), pool::work_status::force_stopped);
-  EXPECT_TRUE(m.try_lock_shared().has_value());  // it has left the line
+  EXPECT_TRUE(m.try_lock_shared().has_value());  // the writer has left the queue
 }
 
 TEST(shared_mutex, a_task_is_cancelled_while_it_waits_on_a_testing_runtime) {

@@ -1,4 +1,4 @@
-// The names of the values of status and option enumerations. One row per value, in the order of their declaration.
+// The names of the values of status and option enumerations: one row per value, in order of declaration.
 #include <array>
 #include <cstddef>
 #include <string_view>
@@ -25,8 +25,8 @@
 namespace rota {
 namespace {
 
-// The value `i` has the name `names[i]`, and the value behind the last one has none. A value that is added at the end of an
-// enumeration thus fails its row until it has a name here.
+// Value `i` has the name `names[i]`, and the value behind the last one has none. So a value that is added to
+// an enumeration fails its row until it has a name here.
 template <class Enum, std::size_t N>
 void expect_status_names(const std::array<std::string_view, N>& names) {
   for (std::size_t i = 0; i != N; ++i) EXPECT_EQ(to_string(static_cast<Enum>(i)), names[i]) << "value " << i;

@@ -1,4 +1,4 @@
-// The strand: its end, and the end of what its functions own.
+// The strand: its end, and the destruction of what its functions own.
 #include "strand_scene.hpp"
 
 #include <gtest/gtest.h>
@@ -123,7 +123,7 @@ TEST(strand, arguments_are_moved_in_and_destroyed_once) {
   EXPECT_EQ(counted.use_count(), 1);
 }
 
-/// What only the strand's functions use, in a capture or an argument: it needs no lock, nor does its end.
+/// A capture or argument that only the strand's functions use. It and its destructor need no lock.
 class guarded_end {
  public:
   guarded_end(strand& of, int& good, int& bad) noexcept : of_(&of), good_(&good), bad_(&bad) {}

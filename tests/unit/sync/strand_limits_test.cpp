@@ -1,4 +1,4 @@
-// The strand: who waits for a turn with a limit, or not at all.
+// The strand: waits for a turn with a limit, and tries without a wait.
 #include "strand_scene.hpp"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ TEST(strand, a_limit_for_the_turn_alone) {
   EXPECT_EQ(x.order, "hhvv");
 }
 
-// What has begun runs to its end, however long that takes.
+// A function that has begun runs to its end, however long that takes.
 TEST(strand, a_limit_for_the_turn_ends_nothing_that_has_begun) {
   scene x;
   auto work = x.s.spawn(

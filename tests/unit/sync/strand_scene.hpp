@@ -1,4 +1,4 @@
-// A strand with one in its turn, who waits for a word, and others behind it.
+// A strand with one task in its turn, which waits for an event, and others behind it.
 #pragma once
 
 #include "support/manual_scheduler.hpp"
@@ -18,7 +18,7 @@ using test::manual_scheduler;
 struct strand_scene {
   manual_scheduler s;
   strand line;
-  event go;  // what the first waits for in its turn
+  event go;  // the first task waits for it in its turn
   std::string order;
 
   static task<void> holds(strand_scene& x, char name) {

@@ -1,4 +1,4 @@
-// The strand: one at a time, in order, and nobody else suffers from who throws, gives up or goes.
+// The strand: one at a time, in order; a task that throws, gives up or is destroyed does not affect others.
 #include "strand_scene.hpp"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ TEST(strand, one_after_the_other_in_the_order_in_which_they_came) {
   EXPECT_FALSE(x.line.is_busy());
 }
 
-// Nobody overtakes: the turn is handed over, and who comes by before the next one has run stands behind it.
+// No overtaking: the turn is handed over, so a newcomer queues even if the next task has not run yet.
 TEST(strand, nobody_overtakes_who_is_on_its_way) {
   scene x;
   auto first = x.s.spawn(scene::holds_in_turn(x, 'h'));
@@ -53,7 +53,7 @@ TEST(strand, nobody_overtakes_who_is_on_its_way) {
   auto waits = x.s.spawn(scene::runs(x, 'a'));
   x.s.run_until_idle();
   x.go.set();
-  EXPECT_TRUE(x.s.run_one());  // the first ends its turn
+  EXPECT_TRUE(x.s.run_one());  // the first task ends its turn
   x.s.lifo = true;
   const auto late = x.start("b");
   EXPECT_EQ(x.order, "hhab");
@@ -105,7 +105,7 @@ TEST(strand, who_is_cancelled_in_its_turn_ends_it) {
   EXPECT_FALSE(x.line.is_busy());
 }
 
-// Regression row 5: it has its turn, and is gone before it runs.
+// Regression row 5: the task gets its turn and is cancelled before it runs.
 TEST(strand, a_turn_of_who_is_cancelled_goes_to_the_next) {
   scene x;
   auto first = x.s.spawn(scene::holds_in_turn(x, 'h'));
@@ -147,7 +147,7 @@ TEST(strand, who_has_its_turn_runs_more_at_once) {
   EXPECT_FALSE(x.line.running_here());
 }
 
-// A child is another task, although it may run in its parent's place: it stands in line.
+// A child is another task, although it may run in its parent's place: it queues for its own turn.
 TEST(strand, a_child_of_who_has_its_turn_does_not_share_it) {
   scene x;
   x.s.forks_in_place = true;
@@ -218,7 +218,7 @@ TEST(strand, a_post_that_is_cancelled_gives_its_place_up) {
   x.s.run_until_idle();
   EXPECT_EQ(x.order, "hhc");
   auto d = x.line.post_on(x.s, [&x] { x.order += 'd'; });
-  d.cancel();  // it has the turn already
+  d.cancel();  // it already has the turn
   x.s.run_until_idle();
   EXPECT_EQ(x.order, "hhc");
   EXPECT_FALSE(x.line.is_busy());

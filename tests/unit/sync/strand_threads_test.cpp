@@ -1,4 +1,4 @@
-// The strand among runtimes, works of a pool and threads; on a testing runtime; and when a runtime ends.
+// The strand among runtimes, pool works and threads, on a testing runtime, and when a runtime ends.
 #include <rota/pool/thread_pool.hpp>
 #include <rota/rota.hpp>
 #include <rota/sync/strand.hpp>
@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Only the strand orders it.
+/// Plain data: only the strand orders the accesses.
 struct counted {
   strand line;
   int count = 0;
@@ -61,7 +61,7 @@ TEST(strand, is_shared_by_runtimes_a_pool_and_a_thread) {
   EXPECT_EQ(c.count, 2 * 200 * 3 + 2 * 200 + 200);
 }
 
-// The pool has one thread: who blocks there counts as absent, so the other work runs.
+// The pool has one thread. A blocked thread does not count, so the other work runs.
 TEST(strand, a_work_that_blocks_makes_room_for_another) {
   strand line;
   std::atomic<bool> begun = false;
@@ -81,7 +81,7 @@ TEST(strand, a_work_that_blocks_makes_room_for_another) {
   holds.join();
 }
 
-// Tasks that hold the turn, wait for it, and are posted, go with their runtime; the strand stays usable.
+// Tasks that hold the turn, wait for it, or are posted end with their runtime. The strand stays usable.
 TEST(strand, a_shutdown_leaves_it_free) {
   strand line;
   std::atomic<bool> begun = false;

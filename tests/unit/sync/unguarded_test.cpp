@@ -1,5 +1,5 @@
-// What holds "no user's code and no wake under a lock" is armed wherever the library is about to run such code. A death test each: under a
-// lock of the test's own, the first of them ends the program. A test that lives on has found a place that asks no more.
+// The library checks "no user code and no wake under a lock" wherever it is about to run such code. Each
+// place has a death test: under a lock of the test the check must end the program.
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
 #include "support/manual_scheduler.hpp"
@@ -30,7 +30,7 @@ namespace {
 
 constexpr const char* what_it_says = "under the lock of a primitive";
 
-/// Its moves and its end may be anything.
+/// Its move and destructor are user code.
 struct item {
   item() = default;
   item(const item& other) : text(other.text) {}

@@ -1,4 +1,4 @@
-// The wait list by itself: sections, batches, and wakers that come back.
+// The wait list by itself: sections, batches, and wakers that use the list again.
 #include <rota/detail/thread_wait.hpp>
 #include <rota/detail/wait_list.hpp>
 #include <rota/waker.hpp>
@@ -77,7 +77,7 @@ TEST(wait_list, all_who_wait_are_granted_however_many_they_are) {
   for (std::size_t i = 0; i < all.woken.size(); ++i) EXPECT_EQ(all.woken[i], static_cast<int>(i));
 }
 
-// Regression row 21: a waker of a long list comes back to the primitive. Who waits from there on is not among them.
+// Regression row 21: a waker of a long list adds a waiter to it. The new waiter is not woken with the others.
 TEST(wait_list, who_comes_while_all_are_woken_is_not_among_them) {
   wait_list list;
   crowd all;
@@ -146,7 +146,7 @@ TEST(wait_list_death, code_of_a_users_under_the_lock) {
 }
 #endif
 
-/// A primitive that never gives anything.
+/// A primitive that never grants.
 struct gate {
   wait_list list;
   bool open = false;

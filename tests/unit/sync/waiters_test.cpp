@@ -1,4 +1,4 @@
-// How many are in line: by any way into it and out of it.
+// The number of waiters, for each way into and out of the queue.
 #include "support/manual_scheduler.hpp"
 
 #include <rota/detail/wait_list.hpp>
@@ -56,7 +56,7 @@ TEST(waiters, whose_limit_passes_are_gone) {
       std::ref(s));
   by.run_until_idle();
   EXPECT_EQ(s.waiters(), 1U);
-  s.release();  // a part of what it wants: it waits on
+  s.release();  // a part of its request: it stays blocked
   EXPECT_EQ(s.waiters(), 1U);
   by.run_with_time();
   EXPECT_FALSE(late.join());
@@ -87,7 +87,7 @@ TEST(waiters, that_are_let_pass_together_are_all_gone) {
   EXPECT_EQ(m.waiters(), 0U);
 }
 
-// Waiters of a condition variable go from its line to that of the mutex.
+// Waiters of a condition variable move from its queue to that of the mutex.
 TEST(waiters, that_are_moved_to_another_line_are_counted_there) {
   manual_scheduler by;
   mutex m;
@@ -109,7 +109,7 @@ TEST(waiters, that_are_moved_to_another_line_are_counted_there) {
   EXPECT_EQ(m.waiters(), 0U);
 }
 
-// More than one section wakes: the rest is counted while the lock is given away.
+// More waiters than one batch wakes: the rest still counts while the lock is released between two batches.
 TEST(waiters, that_are_still_to_be_granted_are_counted_between_two_batches) {
   core::wait_list list;
   std::deque<core::wait_node> nodes;

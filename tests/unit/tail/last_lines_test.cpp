@@ -15,7 +15,7 @@ namespace {
 
 class tail_last_lines : public ::testing::Test {
  protected:
-  /// Of a file with this in it, of which somebody has seen so many bytes.
+  /// Returns where the last lines start in a file with this content that was found to have `size` bytes.
   std::uint64_t start(const std::string& content, std::uint64_t size, std::size_t count) {
     folder_.write("f", content);
     rota::runtime rt;
@@ -42,7 +42,7 @@ TEST_F(tail_last_lines, they_are_found_from_the_end) {
   EXPECT_EQ(start(line + "\n" + line + "\n" + line + "\n", 300'003, 2), 100'001U);
 }
 
-/// Cut between the look at its size and the read: what is left is all new.
+/// The file is truncated between the check of its size and the read, so everything left in it is new.
 TEST_F(tail_last_lines, a_file_that_has_become_shorter_is_read_from_its_start) {
   EXPECT_EQ(start("a\nb\n", 1000, 2), 0U);
   EXPECT_EQ(start("", 200'000, 2), 0U);

@@ -1,4 +1,4 @@
-// Cancellation against shields, children that are awaited, and destructors that do things.
+// Cancellation with shields, awaited children, and destructors that act.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -22,7 +22,7 @@ using test::slow_operation;
 using test::waits_slowly;
 using test::word_shield;
 
-// --- shields, as far as the word knows them
+// --- shields at the level of the state word
 
 TEST(cancel, a_shield_holds_it_off_until_the_next_suspension_after_it) {
   manual_scheduler s;
@@ -98,7 +98,7 @@ TEST(cancel, three_hundred_shields_stop_at_255) {
   EXPECT_EQ(h.join(), 45);
 }
 
-// --- children that are awaited
+// --- awaited children
 
 TEST(cancel, a_cancelled_parent_cancels_the_task_it_awaits_and_goes_after_it) {
   manual_scheduler s;
@@ -193,7 +193,7 @@ TEST(cancel, a_child_that_has_not_started_never_does) {
   parent.cancel();
   s.run_until_idle();
   EXPECT_EQ(counted::alive, 0);
-  // The child was queued before its parent's second look: it ran. What matters is that both have ended.
+  // The child may run, since it was queued before its parent's second poll. Both must have ended.
   EXPECT_LE(j.count("ran"), 1U);
   EXPECT_EQ(s.ended, 2);
   ASSERT_TRUE(parent.is_done());
@@ -214,7 +214,7 @@ task<> waits_for(join_handle<void>& other, journal& j, const char* name) {
 
 TEST(cancel, two_tasks_that_join_each_other_are_both_freed_by_one_cancel) {
   manual_scheduler s;
-  s.claims = false;  // run one inside the other, the circle would be seen at once
+  s.claims = false;  // otherwise one would run inside the other and find the cycle
   journal j;
   couple two;
   two.a = s.spawn(waits_for(two.b, j, "a"));
@@ -270,7 +270,7 @@ TEST(cancel, a_long_chain_of_joins_unwinds_from_its_end) {
   expect_cancelled(h);
 }
 
-// --- destructors that do things
+// --- destructors that act
 
 struct spawns_when_destroyed {
   manual_scheduler* on;

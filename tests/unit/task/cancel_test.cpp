@@ -268,7 +268,7 @@ TEST(cancel, frames_are_destroyed_on_the_thread_that_runs_the_task) {
   expect_cancelled(h);
 }
 
-// --- places that ask
+// --- cancellation points
 
 TEST(cancel, a_checkpoint_delivers_what_is_due) {
   manual_scheduler s;

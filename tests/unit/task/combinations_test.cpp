@@ -1,5 +1,5 @@
-// Every combination of: where the task is when something happens to it, what becomes of its handle, when it is cancelled,
-// how its body ends, and whether its awaiter may run it. Exact counts for each.
+// Every combination of: the stage of the task, what becomes of its handle, when it is cancelled, how its body
+// ends, and whether its awaiter may run it. Exact counts for each.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -40,7 +40,7 @@ struct shape {
   }
 };
 
-/// What must come out, from the table of the specification alone.
+/// The expected results, from the table of the specification alone.
 struct expectation {
   explicit expectation(const shape& c)
       : before_start(c.cancel == cancelled_at::before ||
@@ -87,7 +87,7 @@ class combination : public ::testing::TestWithParam<shape> {
     awaiter_saw_ = look_at([&got] { return got.value(); });
   }
 
-  /// What the combination asks for, at its stage.
+  /// Applies the combination's actions at its stage.
   void act() {
     if (GetParam().handle == handle_is::dropped_before_the_end) handle_.reset();
     if (GetParam().cancel == cancelled_at::during) {

@@ -5,12 +5,12 @@
 
 namespace rota::test {
 
-/// What operator new did on this thread since `reset()`. Frames that the cache of free frames gives are not seen.
+/// What operator new did on this thread since `reset()`. Frames from the cache of free frames do not count.
 struct allocations {
   static void reset() noexcept;
   [[nodiscard]] static std::size_t made() noexcept;
   [[nodiscard]] static std::size_t freed() noexcept;
-  /// The `nth` allocation of this thread from now on fails, once; 0: the next one.
+  /// Makes the `nth` allocation of this thread from now on fail, once. 0 is the next one.
   static void fail_after(std::size_t nth) noexcept;
   static void stop_failing() noexcept;
 };

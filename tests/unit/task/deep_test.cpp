@@ -1,4 +1,4 @@
-// A million awaits, side by side and one inside the other, on a small stack: in every build, however they end.
+// A million awaits, in sequence and nested, on a small stack: in every build, however they end.
 #include <gtest/gtest.h>
 #include <pthread.h>
 
@@ -16,7 +16,7 @@ using test::manual_scheduler;
 constexpr int million = 1'000'000;
 constexpr std::size_t small_stack = 256 * 1024;
 
-/// Runs `f` on a thread whose stack holds a quarter of a byte for each level of a million.
+/// Runs `f` on a thread with a stack of a quarter of a byte for each level of a million.
 template <class F>
 void on_a_small_stack(F f) {
   pthread_attr_t attributes;
@@ -67,7 +67,7 @@ TEST(deep, a_million_ready_leaves_in_a_loop) {
   });
 }
 
-/// Each awaits the next, and the last one waits for `e`.
+/// Each task awaits the next one, and the last one waits for `e`.
 task<int> chain(event& e, int left, bool fails) {
   int below = 0;
   if (left > 0) {
@@ -208,7 +208,7 @@ TEST(deep, tasks_in_a_task_that_ignores_them) {
   });
 }
 
-// The compilers differ in the order in which they destroy a frame's parameters: a task among them makes no difference.
+// Compilers destroy a frame's parameters in different orders. A task among them does not change the order.
 template <class Inner>
 task<> owns(test::note /*first*/, Inner /*inner*/, test::note /*last*/) {
   co_return;

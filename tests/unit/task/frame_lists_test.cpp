@@ -1,4 +1,4 @@
-// Free frames: a thread's own lists, the depot between threads, and what goes back to the heap.
+// Free frames: a thread's own lists, the depot between threads, and what returns to the heap.
 #include "base/frame_allocator.hpp"
 #include "unit/task/counting_new.hpp"
 

@@ -1,4 +1,4 @@
-// The memory of tasks: how many allocations, from where, what happens when one fails, and that everything goes once.
+// The memory of tasks: the number of allocations, their source, failures, and that all is destroyed once.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -19,10 +19,10 @@ using test::counted;
 using test::event;
 using test::manual_scheduler;
 
-// Larger than what the cache of free frames keeps, so that operator new sees every frame.
+// Larger than the cache of free frames keeps, so that operator new sees every frame.
 using ballast = std::array<char, 4096>;
 
-/// Keeps an optimiser from leaving out what nobody reads.
+/// Keeps an optimiser from removing an object that is never read.
 void touch(ballast& weight) noexcept { asm volatile("" : : "r"(weight.data()) : "memory"); }
 
 task<int> large(counted c, int value) {
@@ -34,7 +34,7 @@ task<int> large(counted c, int value) {
   co_return c.value + weight.back();
 }
 
-/// A scheduler whose queue has room, so that it allocates nothing when a task is spawned.
+/// A scheduler with free capacity in its queue, so that a spawn allocates nothing in the scheduler.
 struct warm {
   warm() {
     for (int i = 0; i < 8; ++i) s.spawn([]() -> task<> { co_return; }).detach();
@@ -97,7 +97,7 @@ TEST(frames, small_frames_come_from_the_threads_own_list) {
   static_cast<void>(core::run_on_this_thread(small(), nullptr));
   allocations::reset();
   for (int i = 0; i < 1000; ++i) static_cast<void>(core::run_on_this_thread(small(), nullptr));
-  // AddressSanitizer's builds keep no free frames.
+  // Builds with AddressSanitizer keep no free frames.
   EXPECT_EQ(allocations::made(), test::with_address_sanitizer ? allocations::freed() : 0U);
 }
 
@@ -313,7 +313,7 @@ TEST(frames, also_when_it_is_awaited_never_started_or_cancelled) {
 
 struct member_coroutine {
   int base;
-  // The object comes first in what operator new is given.
+  // The object is the first argument that operator new receives.
   task<int> run(std::allocator_arg_t /*tag*/, account<std::byte> /*from*/, int more) const {
     const int mine = base + more;
     co_return mine;
@@ -339,7 +339,7 @@ TEST(frames, an_allocator_that_fails_is_the_callers_exception) {
   EXPECT_EQ(counted::alive, 0);
 }
 
-// --- once
+// --- each object is destroyed once
 
 TEST(frames, every_frame_is_destroyed_once_however_it_ends) {
   enum class end { returns, throws, cancelled, never_run };

@@ -1,4 +1,4 @@
-// async_generator: values, ends, exceptions, and what becomes of a body that is left in the middle.
+// async_generator: values, ends, exceptions, and what becomes of a body that is abandoned in the middle.
 #include "support/manual_scheduler.hpp"
 #include "unit/task/counting_new.hpp"
 
@@ -175,7 +175,7 @@ TEST(async_generator, a_cancelled_consumer_unwinds_the_body_where_it_waits) {
   EXPECT_EQ(log, "ggt");
 }
 
-// The consumer waits for something else.
+// The consumer is cancelled while it waits for something else.
 TEST(async_generator, a_body_that_rests_goes_with_its_consumer) {
   manual_scheduler by;
   std::string log;
@@ -327,7 +327,7 @@ TEST(async_generator, a_million_values) {
   EXPECT_EQ(got.join(), 500'000'500'000L);
 }
 
-// A frame for the generator, and nothing for each value, whether or not it waits in between.
+// The generator allocates its frame, and nothing for a value, whether or not it waits in between.
 TEST(async_generator, asks_for_no_memory_for_a_value) {
   manual_scheduler by;
   const auto counted = [](manual_scheduler& on, bool waits) {
@@ -349,7 +349,7 @@ TEST(async_generator, asks_for_no_memory_for_a_value) {
     return got.join();
   };
   EXPECT_EQ(counted(by, false), 0U);
-  // Each turn that is given up is an entry in this scheduler's deque, whose memory comes in blocks of 64.
+  // Each yield is an entry in this scheduler's deque, which allocates blocks of 64 entries.
   EXPECT_LE(counted(by, true), 1'000 / 64 + 1);
 }
 

@@ -254,7 +254,7 @@ TEST(harness, a_result_that_cannot_be_built_is_an_exception) {
 
 // --- the end
 
-/// Looks at its own task's handle while the root's parameters and locals are destroyed.
+/// Checks its own task's handle while the root's parameters and locals are destroyed.
 struct looks_at_end {
   explicit looks_at_end(join_handle<void>*& h, journal& j) : handle(&h), in(&j) {}
   looks_at_end(looks_at_end&& other) noexcept : handle(std::exchange(other.handle, nullptr)), in(other.in) {}
@@ -389,15 +389,15 @@ TEST(harness, a_loop_of_spawn_and_await_costs_turns_too) {
     ASSERT_LT(entries, 10'000);
   }
   EXPECT_EQ(h.join(), 1000);
-  // An entry per child, stale when it is found, one for the start, and one for every 127 or 128 claims.
+  // One entry per child, which is stale when popped, one for the start, and one for every 127 or 128 claims.
   EXPECT_GE(entries, 1000 + 1 + 1000 / 128);
 }
 
 TEST(harness, what_an_awaited_task_uses_up_is_used_up) {
   manual_scheduler s;
   journal j;
-  // 20 times a claim and 20 operations of the child. Were each child given a new budget, nobody would ever yield; so the
-  // seventh and the fourteenth child give up their turn, after which child and parent each have a budget of their own.
+  // 20 times a claim and 20 operations of the child. With a new budget for each child no task would yield.
+  // The seventh and the fourteenth child yield; then child and parent each have a budget of their own.
   auto h = s.spawn(
       [](manual_scheduler* on, journal* in) -> task<> {
         for (int i = 0; i < 20; ++i) {
@@ -413,7 +413,7 @@ TEST(harness, what_an_awaited_task_uses_up_is_used_up) {
   h.join();
 }
 
-// --- what a task knows of itself
+// --- what a task can query of itself
 
 TEST(harness, the_current_task_is_the_innermost_one) {
   manual_scheduler s;

@@ -1,5 +1,5 @@
-// Where the fields lie that a poll of a task reads or writes: src/task/README.md, "What it costs". A field that is added in front of them, or
-// between them, shows here.
+// The layout of the fields that a poll of a task reads or writes: src/task/README.md, "What it costs". A new
+// field in front of them or between them fails here.
 #include "task/header.hpp"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ TEST(header_layout, the_id_and_what_it_waits_for_are_in_the_third_64_bytes) {
   static_assert(offsetof(header, waits_for) == 2 * line + 0x38);
 }
 
-/// The sizes alone are more than a line, in whatever order: this is why the poll of a task needs two lines at least.
+/// The sizes alone exceed a cache line, in any order: so the poll of a task needs at least two lines.
 TEST(header_layout, the_fields_of_a_poll_do_not_fit_into_one_line) {
   constexpr std::size_t in_activation =
       sizeof(header::innermost) + sizeof(header::why) + sizeof(header::budget) + sizeof(header::waiting) +

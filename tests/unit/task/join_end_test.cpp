@@ -1,4 +1,4 @@
-// Handles that are dropped, joins that block or give up, ends that race.
+// Dropped handles, joins that block or time out, ends that race.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -135,7 +135,7 @@ TEST(join, deeper_a_thread_blocks_and_another_runs_the_rest) {
   std::atomic<unsigned> deepest = 0;
   auto h = s.spawn(joins_down(s, 100, deepest));
   std::thread second([&] {
-    // Sooner it could take a task before its joiner has claimed it: then both threads would block.
+    // If it began earlier, it could take a task before its joiner claims it: then both threads would block.
     while (deepest < 64) std::this_thread::yield();
     while (!h.is_done()) {
       if (!s.run_one()) std::this_thread::yield();

@@ -1,4 +1,4 @@
-// Leaves: early, late, double and stolen wakes; failing starts; what the budget does to ready ones.
+// Leaves: early, late, double and stolen wakes, failing starts, and the budget with ready leaves.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -115,7 +115,7 @@ TEST(leaf, a_wake_after_the_end_does_nothing_and_keeps_the_memory) {
   EXPECT_EQ(s.live, 0);
 }
 
-/// Fires while start() is still on its way.
+/// Fires inside of start().
 class fires_at_once final : public leaf {
  public:
   fires_at_once() noexcept = default;
@@ -206,7 +206,7 @@ TEST(leaf, an_exception_from_await_resume_appears_at_the_co_await) {
   EXPECT_TRUE(h.join());
 }
 
-/// Takes a permit in start(): the operation is done then, whatever the budget says.
+/// Takes a permit in start(): the operation is then done, even if the budget is spent.
 class permit final : public leaf {
  public:
   explicit permit(int& from) noexcept : from_(&from) {}
@@ -263,7 +263,7 @@ TEST(leaf, cancelled_in_a_forced_turn_an_operation_that_was_done_is_taken_back) 
   EXPECT_EQ(permits, 1000 - 127) << "127 were handed over, the last was not";
 }
 
-/// Moves bytes each time, at once.
+/// Moves its bytes at once, each time.
 class bulk final : public leaf {
  public:
   explicit bulk(std::size_t bytes) noexcept : bytes_(bytes) {}
@@ -284,7 +284,7 @@ class bulk final : public leaf {
 TEST(leaf, an_operation_costs_a_unit_for_each_16_KiB_that_it_moves) {
   struct row {
     std::size_t bytes;
-    int operations;  // in one turn; the last one gives the turn up
+    int operations;  // in one turn; the last one yields
   };
   constexpr std::size_t kib = 1024;
   for (const row& r : {row{0, 128},
@@ -312,7 +312,7 @@ TEST(leaf, an_operation_costs_a_unit_for_each_16_KiB_that_it_moves) {
   }
 }
 
-// What is done is handed over: only the operation after it gives the turn up.
+// The result of a completed operation is delivered. Only the next operation yields.
 TEST(leaf, one_large_operation_does_not_give_its_own_turn_up) {
   manual_scheduler s;
   bool handed_over = false;

@@ -1,4 +1,4 @@
-// Overridden shields, and what is put up after them: clean-up and further shields have limits of their own.
+// Overridden shields, and later ones: clean-up and further shields have limits of their own.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -88,7 +88,7 @@ TEST(override, a_shield_that_is_raised_later_holds_for_its_own_limit) {
   auto h = s.spawn(
       [](journal* in, event* on) -> task<> {
         const auto outer = shield(10ms);
-        // Runs on when the limit has passed: nothing here suspends.
+        // The task runs on after the limit, since nothing here suspends.
         core::header* const me = core::current_task();
         core::cancel(*me, cancel_reason::user);
         core::override_shields(*me);

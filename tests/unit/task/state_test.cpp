@@ -1,4 +1,4 @@
-// The atomic word: what it orders, what it counts, and what it refuses. The rules themselves are in word_test.cpp.
+// The atomic word: what it orders, counts and refuses. word_test.cpp tests the rules themselves.
 #include "task/state.hpp"
 
 #include <gtest/gtest.h>
@@ -106,7 +106,7 @@ TEST(task_state, the_last_release_sees_what_every_owner_did) {
   }
 }
 
-// Run under TSan: the last owner reads the word, and writes nothing that others could see.
+// Run under TSan: the last owner only reads the word, and must see what every other owner did.
 TEST(task_state, the_only_reference_left_is_known_without_a_write_and_sees_what_every_owner_did) {
   for (int round = 0; round < 2000; ++round) {
     state s(entered_word);

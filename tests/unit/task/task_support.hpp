@@ -1,4 +1,4 @@
-// What the tests of the task core share: things that count themselves, events that tests fire, a look into the word.
+// Shared by the tests of the task core: objects that count themselves, events to fire, access to the word.
 #pragma once
 
 #include "support/manual_scheduler.hpp"
@@ -21,7 +21,7 @@
 
 namespace rota::test {
 
-/// What happened, in order. One thread at a time.
+/// Records events in order. For one thread at a time.
 struct journal {
   std::vector<std::string> lines;
 
@@ -38,7 +38,7 @@ struct journal {
   }
 };
 
-/// Writes its name down when it is destroyed: in brackets if the task was unwinding then.
+/// Records its name when it is destroyed, in brackets if the task is unwinding.
 class note {
  public:
   note(journal& in, std::string name) : in_(&in), name_(std::move(name)) {}
@@ -51,15 +51,15 @@ class note {
     in_->add(this_task::unwinding() ? "[" + name_ + "]" : name_);
   }
 
-  static inline std::thread::id destroyed_on;  // of the last one
-  static inline int exceptions_in_flight = 0;  // seen by all of them, added up
+  static inline std::thread::id destroyed_on;  // of the last one destroyed
+  static inline int exceptions_in_flight = 0;  // the sum over all notes
 
  private:
   journal* in_;
   std::string name_;
 };
 
-/// Counts its lives: `made` constructions, moves included, and how many are alive.
+/// Counts its instances: `made` constructions, moves included, and how many are alive.
 struct counted {
   static inline int made = 0;
   static inline int alive = 0;
@@ -85,7 +85,7 @@ struct counted {
   }
 };
 
-/// An event that is fired by hand, from any thread, and stays fired. Waited for by one task at a time.
+/// An event that any thread may fire and that stays fired. One task at a time may wait for it.
 class event {
  public:
   event() = default;
@@ -106,12 +106,12 @@ class event {
     const std::lock_guard lock(mutex_);
     fired_ = false;
   }
-  /// Wakes whoever waits, although nothing has happened.
+  /// Causes a spurious wakeup of the waiter.
   void wake_for_nothing() {
     const std::lock_guard lock(mutex_);
     waiting_.wake_by_ref();
   }
-  /// A waker of whoever waits now, to be used too late.
+  /// Returns a waker of the current waiter, for a late wake.
   [[nodiscard]] waker steal_waker() {
     const std::lock_guard lock(mutex_);
     return waiting_.clone();
@@ -168,7 +168,7 @@ class event {
   waker waiting_;
 };
 
-/// An operation that somebody else carries out: cancelled, it goes on until the test ends it.
+/// An operation that goes on after it was cancelled, until the test ends it.
 class slow_operation {
  public:
   slow_operation() = default;
@@ -176,7 +176,7 @@ class slow_operation {
   slow_operation& operator=(const slow_operation&) = delete;
   ~slow_operation() = default;
 
-  /// The other side lets go of the operation, and wakes for the last time.
+  /// Ends the operation and wakes for the last time.
   void end() {
     ended_ = true;
     waiting_.wake();
@@ -222,7 +222,7 @@ class ready_leaf final : public leaf {
   static void await_resume() noexcept {}
 };
 
-/// A shield, as far as the word knows one.
+/// A shield at the level of the state word.
 class word_shield {
  public:
   word_shield() noexcept : of_(core::current_task()) { static_cast<void>(of_->word.shield_up()); }
@@ -234,10 +234,10 @@ class word_shield {
   core::header* of_;
 };
 
-/// The word of the task that runs here.
+/// Returns the word of the current task.
 [[nodiscard]] inline core::snapshot current_word() noexcept { return core::current_task()->word.load(); }
 
-/// Waits for an event so many frames down, each with a local.
+/// Waits for an event `levels` frames deep. Each frame has a local.
 inline task<> nest(journal& j, event& e, int levels) {
   const note here(j, std::to_string(levels));
   if (levels == 0) {
@@ -248,7 +248,7 @@ inline task<> nest(journal& j, event& e, int levels) {
   j.add("never");
 }
 
-/// Waits for an operation that takes its time to end, with a local.
+/// Waits for a slow operation, with a local.
 inline task<> waits_slowly(journal& j, slow_operation& op) {
   const note local(j, "local");
   co_await op();

@@ -1,4 +1,4 @@
-// The references of a task, close to the most that its word can count.
+// The references of a task near the maximum that its word can count.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -17,7 +17,7 @@ class waker_count : public ::testing::Test {
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 };
 
-/// A task that waits, one reference below the limit, and a waker of it.
+/// Calls `act` with a waker of a waiting task that is one reference below the limit.
 void with_a_waker_near_the_limit(void (*act)(const waker& of)) {
   manual_scheduler s;
   event e;

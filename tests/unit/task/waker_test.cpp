@@ -1,4 +1,4 @@
-// Wakers: who is woken, how often, and who owns what.
+// Wakers: what they wake, how often, and which references they own.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -20,7 +20,7 @@ static_assert(!std::is_copy_constructible_v<waker> && !std::is_copy_assignable_v
               "copies are made by clone()");
 static_assert(std::is_nothrow_move_constructible_v<waker> && std::is_nothrow_move_assignable_v<waker>);
 
-/// Counts what is asked of it.
+/// Counts the calls of each operation.
 struct counts {
   int wakes = 0;
   int by_ref = 0;
@@ -225,7 +225,7 @@ TEST(waker, a_consuming_wake_may_be_the_last_reference) {
   EXPECT_EQ(s.live, 0);
 }
 
-/// A scheduler that, inside schedule(), lets another thread run the task to its end: the waking thread is still in there.
+/// While the waking thread is inside of schedule(), another thread may run the task to its end.
 TEST(waker, the_task_may_end_while_its_waker_is_still_inside_schedule) {
   for (int round = 0; round < 500; ++round) {
     manual_scheduler s;

@@ -1,5 +1,5 @@
-// The rules of the task word, tried on every legal word while this file compiles. The expectations are written a second
-// time, from the specification's table and in plain fields, so that a slip in either shows.
+// The rules of the task word, checked on every legal word while this file compiles. The expectations are
+// written a second time, from the specification's table and in plain fields, so that a slip in either shows.
 #include "task/word.hpp"
 
 #include <gtest/gtest.h>
@@ -75,7 +75,7 @@ constexpr bool is_legal(const word& w) {
   return w.refs >= scheduler + entry;
 }
 
-// A compiler bounds the steps of one evaluation: each lifecycle, depth and count of references is one of its own.
+// Compilers bound the steps of one evaluation, so each lifecycle, depth and reference count has its own.
 
 template <bool (*Holds)(snapshot, const word&), lifecycle At, unsigned Shields, unsigned Refs>
 constexpr bool on_slice() {
@@ -97,7 +97,7 @@ template <bool (*Holds)(snapshot, const word&), lifecycle At>
 constexpr bool on_lifecycle = on_depth<Holds, At, 0> && on_depth<Holds, At, 1> && on_depth<Holds, At, 2> &&
                               on_depth<Holds, At, 254> && on_depth<Holds, At, 255>;
 
-/// On every legal word.
+/// True if `Holds` is true on every legal word.
 template <bool (*Holds)(snapshot, const word&)>
 constexpr bool on_every_word =
     on_lifecycle<Holds, lifecycle::idle> && on_lifecycle<Holds, lifecycle::scheduled> &&
@@ -115,9 +115,9 @@ constexpr bool fields_read_back(snapshot s, const word& w) {
 }
 static_assert(on_every_word<fields_read_back>, "the accessors read the fields of the picture");
 
-// --- the table, a row at a time. `expected` begins as the word itself: what a cell does not name stays.
+// --- the table, row by row. `expected` begins as the word itself: fields that a cell does not name stay.
 
-/// Holds on words where the rule may not be called, and where it does exactly what the table says.
+/// Returns true if the step is exactly what the table says.
 template <class Duty>
 constexpr bool does(const step<Duty>& done, const word& expected, Duty duty) {
   return valid(done.next) && read(done.next) == expected && done.duty == duty;
@@ -267,7 +267,7 @@ constexpr bool row_shield_up(snapshot s, const word& w) {
   if (w.shields == 255) return does(rule::shield_up(s), w, on_shield::overflow);
   word expected = w;
   ++expected.shields;
-  expected.overridden = false;  // the new one has not been
+  expected.overridden = false;  // the new shield is not overridden
   return does(rule::shield_up(s), expected, w.overridden ? on_shield::older_overridden : on_shield::done);
 }
 static_assert(on_every_word<row_shield_up>);
@@ -335,9 +335,9 @@ constexpr bool row_drop_handle(snapshot s, const word& w) {
 }
 static_assert(on_every_word<row_drop_handle>);
 
-// --- what holds for all rules together
+// --- invariants of all rules together
 
-/// Calls `f(next)` with what every rule that may be applied to the word makes of it.
+/// Calls `f(next)` with the result of every rule that may be applied to the word.
 template <class F>
 constexpr bool every_step(snapshot s, const word& w, F f) {
   bool holds = f(rule::wake(s).next) && f(rule::cancel(s).next) && f(rule::override_shield(s).next) &&
@@ -368,7 +368,7 @@ constexpr bool complete_is_final(snapshot s, const word& w) {
 }
 static_assert(on_every_word<complete_is_final>, "only references, queued and detached change after the end");
 
-/// What every build with asserts asks of each change.
+/// The check that builds with asserts apply to each change.
 constexpr bool only_these_may_change_after_the_end() {
   constexpr std::uint64_t may = (~std::uint64_t{0} << 32U) | (1U << 20U) | (1U << 19U);
   const snapshot over = make(lifecycle::complete, 3, 0, 0);
@@ -409,14 +409,14 @@ constexpr bool entries_and_references_agree(snapshot s, const word& w) {
     const bool gained = !w.queued && after.queued;
     const bool lost = w.queued && !after.queued;
     if (gained) return after.refs == w.refs + 1;
-    // Beside the entry's, only the handle's reference is given back by a rule.
+    // Beside the entry's reference, a rule gives back only the handle's.
     return lost ? after.refs + 1 == w.refs : after.refs == w.refs || (!w.detached && after.detached);
   });
 }
 static_assert(on_every_word<entries_and_references_agree>,
               "an entry and its reference come and go in one write");
 
-/// Every duty to queue the task goes with a new entry, and only then: never two entries, never one that nobody queues.
+/// A duty to queue the task comes with a new entry and only then: never two entries, never an unqueued one.
 constexpr bool an_entry_per_submit(snapshot s, const word& w) {
   const auto fits = [w](snapshot next, bool submit) { return submit == (!w.queued && read(next).queued); };
   const auto woken = rule::wake(s);
@@ -435,7 +435,7 @@ constexpr bool an_entry_per_submit(snapshot s, const word& w) {
 }
 static_assert(on_every_word<an_entry_per_submit>);
 
-/// A wake or a cancel is never lost: the task is complete, or somebody will look at it again.
+/// No lost wakeup or cancel: the task is complete, or it will be polled again.
 constexpr bool a_wake_leads_to_a_look(snapshot s, const word& w) {
   if (w.complete()) return true;
   const auto leads = [](snapshot next) {
@@ -446,7 +446,7 @@ constexpr bool a_wake_leads_to_a_look(snapshot s, const word& w) {
 }
 static_assert(on_every_word<a_wake_leads_to_a_look>);
 
-/// A cancellation that is due keeps a task from going idle, also when `notified` was consumed under a shield.
+/// A due cancellation keeps a task from going idle, also if `notified` was consumed under a shield.
 constexpr bool a_due_cancel_never_idles(snapshot s, const word& w) {
   if (!w.running() || !w.cancelled) return true;
   const bool idles = rule::suspend(s).next.is(lifecycle::idle);
@@ -456,7 +456,7 @@ constexpr bool a_due_cancel_never_idles(snapshot s, const word& w) {
 }
 static_assert(on_every_word<a_due_cancel_never_idles>);
 
-/// The forced end of a task that is not being unwound is due at once, whatever shields are up.
+/// The forced end of a task that is not unwinding is due at once, whatever shields are up.
 constexpr bool a_forced_end_is_due(snapshot s, const word& w) {
   return w.complete() || w.unwinding || rule::force_end(s).next.cancel_due();
 }
@@ -481,13 +481,13 @@ constexpr bool a_registration_can_be_taken_back(snapshot s, const word& w) {
 }
 static_assert(on_every_word<a_registration_can_be_taken_back>);
 
-// --- the words that tasks begin with
+// --- the initial words of tasks
 
 static_assert(read(spawned_word) == word{.at = lifecycle::scheduled, .refs = 3, .queued = true});
 static_assert(read(entered_word) == word{.at = lifecycle::running, .refs = 2});
 static_assert(valid(spawned_word) && valid(entered_word));
 
-/// The shortest life of a spawned task: popped, finished, its handle dropped. Every reference is given back.
+/// The shortest life of a spawned task: popped, finished, its handle dropped. All references are given back.
 constexpr snapshot shortest_life() {
   const auto popped = rule::pop(spawned_word);
   const auto finished = rule::finish(popped.next);
@@ -496,7 +496,7 @@ constexpr snapshot shortest_life() {
 }
 static_assert(read(shortest_life()) == word{.at = lifecycle::complete, .refs = 0, .detached = true});
 
-/// Claimed by its joiner, woken while its stale entry is still queued: no second entry, and the entry's reference is the last.
+/// Claimed by its joiner, woken while its stale entry is queued: no second entry; its reference is the last.
 constexpr bool claimed_life_ends_with_the_entry() {
   const auto claimed = rule::claim(spawned_word);
   const auto suspended = rule::suspend(claimed.next);
@@ -510,7 +510,7 @@ constexpr bool claimed_life_ends_with_the_entry() {
 }
 static_assert(claimed_life_ends_with_the_entry());
 
-// The enumeration itself is counted at run time, so that a hole in it would show.
+// The enumeration itself is counted at run time, so that a gap in it would show.
 
 struct tally {
   unsigned words = 0;
@@ -541,10 +541,10 @@ TEST(task_word, every_rule_was_tried_on_every_legal_word) {
   EXPECT_EQ(t.disputed, 0U) << "valid() says what the invariants say";
   EXPECT_EQ(t.words, 4U * 5U * 128U * 5U);
   // By hand, flags that a lifecycle leaves free times the counts of references that it allows:
-  //   idle       2^3 x queued{4,3} x unwinding 2 x (1 depth without override + 4 x 2)  = 8 x 7 x 2 x 9  = 1008
-  //   scheduled  2^3 x queued{3} x unwinding 2 x 9                                     = 8 x 3 x 2 x 9  =  432
-  //   running    2^4 x queued{4,3} x unwinding 2 x 9                                   = 16 x 7 x 2 x 9 = 2016
-  //   complete   2^3 x queued{5,4}                                                     = 8 x 9          =   72
+  // idle       2^3 x queued{4,3} x unwinding 2 x (1 depth without override + 4 x 2) = 8 x 7 x 2 x 9  = 1008
+  // scheduled  2^3 x queued{3} x unwinding 2 x 9                                    = 8 x 3 x 2 x 9  =  432
+  // running    2^4 x queued{4,3} x unwinding 2 x 9                                  = 16 x 7 x 2 x 9 = 2016
+  // complete   2^3 x queued{5,4}                                                    = 8 x 9          =   72
   EXPECT_EQ(t.legal, 1008U + 432U + 2016U + 72U);
 }
 

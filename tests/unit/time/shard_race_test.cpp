@@ -1,4 +1,4 @@
-// Threads against each other, for the sanitizers. The counts are exact, whatever the interleaving.
+// Races between threads, for the sanitizers. The counts are exact in every interleaving.
 #include <atomic>
 #include <memory>
 #include <random>
@@ -55,7 +55,7 @@ TEST(timer_race, a_timer_is_either_cancelled_or_woken) {
         ASSERT_EQ(heard.dropped, 1U);
         continue;
       }
-    }  // fired: the node is gone before its waker has been woken, perhaps
+    }  // fired: the node may be destroyed before its waker is woken
     while (heard.woken == 0) std::this_thread::yield();
     ASSERT_EQ(heard.dropped, 0U);
   }

@@ -20,7 +20,7 @@ using rota::timing::timers;
 
 inline constexpr time_point start{1'000'000s};
 
-/// Counts what becomes of its wakers. Allocates nothing.
+/// Counts the wakes and drops of its wakers. Allocates nothing.
 struct listener {
   std::atomic<unsigned> woken{0};
   std::atomic<unsigned> dropped{0};
@@ -34,7 +34,7 @@ struct listener {
   [[nodiscard]] rota::waker waker() noexcept { return {this, &vtable}; }
 };
 
-/// Arms, where the answer does not matter.
+/// Arms a timer and ignores the result.
 inline void arm(shard& on, timer_node& node, time_point deadline, rota::waker wake = {}) {
   static_cast<void>(on.arm(node, deadline, std::move(wake)));
 }

@@ -249,7 +249,7 @@ TEST(timer_shard, dropping_a_waker_may_arm_and_cancel_on_the_same_shard) {
   EXPECT_EQ(shard::cancel(node), cancel_result::cancelled);
   EXPECT_EQ(other.state(), node_state::armed);
   arm(timers, node, start + 1s, rota::waker(&target, &vtable));
-  arm(timers, node, start + 2s);  // replaces: the waker is dropped in the midst of arm()
+  arm(timers, node, start + 2s);  // replaces: the waker is dropped inside of arm()
   EXPECT_EQ(timers.poll(start + 2s, plenty), 2U);
 }
 

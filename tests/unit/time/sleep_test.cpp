@@ -244,7 +244,7 @@ TEST(sleep, that_is_used_again_remembers_nothing) {
       [](waker& out) -> task<> {
         auto pause = sleep_for(10ms);
         co_await pause;
-        // Its timer has fired once; now it waits for ever, and a wake for nothing must not end that.
+        // Its timer has fired once. Now it waits for ever, and a spurious wakeup must not end the wait.
         pause.reset(time_point::max());
         out = core::make_waker(*core::current_task());
         auto r = co_await timeout(1s, pause);
@@ -295,7 +295,7 @@ TEST(sleep, of_every_length_up_to_five_seconds_ends_exactly) {
   manual_scheduler s;
   std::vector<join_handle<bool>> all;
   for (int ms = 1; ms <= 5000; ++ms) {
-    // From places all over the wheel.
+    // These come from slots all over the wheel.
     all.push_back(s.spawn(
         [](manual_scheduler& m, std::chrono::microseconds place, std::chrono::milliseconds span)
             -> task<bool> {
@@ -324,8 +324,7 @@ TEST(sleep, of_thirty_days_ends_exactly) {
 
 // --- intervals
 
-/// Takes `ticks` ticks, busy for the time given before each, and says for when they were scheduled and when
-/// they came.
+/// The ticks that take() has taken, being busy for the given time before each: when due, and when they came.
 struct taken {
   std::vector<std::int64_t> scheduled;
   std::vector<std::int64_t> came;
@@ -395,7 +394,7 @@ TEST(interval, a_tick_that_comes_at_the_time_of_the_next_one_has_missed_it) {
   EXPECT_EQ(take(missed_tick::delay, {0ms, 20ms, 0ms}).scheduled, (list{10, 20, 40}));
 }
 
-/// Scenario: the clock jumps by an hour. How many ticks of a second come at once?
+/// Scenario: the clock jumps by an hour. Returns how many ticks of a second come at once.
 int ticks_at_once(missed_tick policy) {
   manual_scheduler s;
   int ticks = 0;
@@ -478,8 +477,7 @@ TEST(interval, a_tick_that_is_awaited_again_remembers_nothing) {
         auto early = co_await timeout(1ms, tick);
         EXPECT_FALSE(early.has_value());
         m.advance(1h);
-        // Ready a thousand times: at some of them the budget is spent, and the task asks again after the others
-        // had their turn.
+        // Ready a thousand times. Sometimes the budget is spent, and the task asks again after the others.
         int ticks = 0;
         while (ticks < 1000) {
           co_await tick;

@@ -22,7 +22,7 @@ namespace {
 std::atomic<std::size_t> allocations{0};
 }
 
-// A sanitizer has its own operator new, and its own way to count.
+// A sanitizer replaces operator new and has its own way to count.
 #if ROTA_TEST_SANITIZED
 // <sanitizer/allocator_interface.h>, which Debian's g++ does not bring.
 extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*)(const volatile void*, std::size_t),

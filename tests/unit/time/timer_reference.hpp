@@ -1,4 +1,4 @@
-// What a wheel must do, by a sorted set.
+// The reference model of a wheel: a sorted set.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 
 namespace time_test {
 
-/// The timers that are armed, by deadline; equal deadlines in the order of arming. Knows which of them a poll may fire: one
-/// that is armed with a deadline that the poll has reached waits for the next poll; for the one after that if the next
-/// begins before the first has ended.
+/// The armed timers by deadline; equal deadlines in order of arming. Knows which of them a poll may fire. If
+/// a poll has reached a timer's deadline when the timer is armed, it waits for the next poll, or for the one
+/// after that if the next begins before the first has ended.
 class timer_reference {
  public:
   timer_reference(time_point now, unsigned timers) : polled_(before_never(now)), of_(timers) {}
@@ -22,7 +22,7 @@ class timer_reference {
   [[nodiscard]] std::size_t armed() const { return armed_.size(); }
   [[nodiscard]] bool holds(unsigned i) const { return armed_.contains(of_[i].at); }
   [[nodiscard]] time_point deadline(unsigned i) const { return std::get<0>(of_[i].at); }
-  /// The latest moment that a poll has reached.
+  /// Returns the latest time that a poll has reached.
   [[nodiscard]] time_point polled() const { return polled_; }
 
   void insert(unsigned i, time_point deadline) {
@@ -41,7 +41,7 @@ class timer_reference {
     ended_ = false;
   }
 
-  /// Takes out a timer that fired. Null, or why it may not.
+  /// Removes a timer that fired. Returns null, or why it may not fire.
   [[nodiscard]] const char* fire(unsigned i) {
     if (!holds(i)) return "a timer fired that is not armed";
     if (deadline(i) > polled_) return "a timer fired early";
@@ -51,7 +51,7 @@ class timer_reference {
     return in_order ? nullptr : "a timer fired before an earlier one";
   }
 
-  /// Nothing more fires in this poll. Null, or what is missing.
+  /// Ends the poll. Returns null, or which timer is missing.
   [[nodiscard]] const char* end_poll() {
     ended_ = true;
     return std::get<0>(first()) <= polled_ ? "a due timer did not fire" : nullptr;
@@ -69,7 +69,7 @@ class timer_reference {
 
   static time_point before_never(time_point time) { return std::min(time, never - nanoseconds(1)); }
 
-  /// Of those that any poll may fire.
+  /// Returns the first timer that any poll may fire.
   [[nodiscard]] key first() const {
     for (const key& each : armed_) {
       if (of_[std::get<2>(each)].its == turn::any_poll) return each;

@@ -1,4 +1,4 @@
-// The clock that stands still while there is anything to do.
+// The clock that stands still while any task can run.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -20,7 +20,7 @@ using testing::clock_mode;
 using testing::virtual_clock;
 using time_point = std::chrono::steady_clock::time_point;
 
-/// What a runtime does with a clock: asks it when nothing is runnable.
+/// Uses the clock as a runtime does: advances it when nothing is runnable.
 void run(manual_scheduler& s, virtual_clock& clock) {
   do {
     s.time = clock.now();

@@ -1,4 +1,4 @@
-// The wheel beside the reference: every answer is compared. Others choose what is done.
+// Runs each operation on the wheel and on the reference, and compares every result.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace time_test {
 
-/// The moment `ahead` nanoseconds after `now`, or the last one before `never`.
+/// Returns the time `ahead` nanoseconds after `now`, or the last one before `never`.
 [[nodiscard]] inline time_point later_by(time_point now, std::uint64_t ahead) {
   const auto room = static_cast<std::uint64_t>(never.time_since_epoch().count()) -
                     static_cast<std::uint64_t>(now.time_since_epoch().count());
@@ -19,7 +19,7 @@ namespace time_test {
   return time_point(nanoseconds(static_cast<std::int64_t>(at)));
 }
 
-/// From `now` to the beginning of the slot of this level that is `slots` ahead, in nanoseconds.
+/// Returns the nanoseconds from `now` to the beginning of the slot of this level that is `slots` ahead.
 [[nodiscard]] inline std::uint64_t up_to_slot(time_point now, unsigned level, std::uint64_t slots) {
   const std::uint64_t slot = span_of(level) * 1'000'000;
   const auto here = static_cast<std::uint64_t>(now.time_since_epoch().count());
@@ -36,7 +36,7 @@ class wheel_duel {
   [[nodiscard]] const timer_reference& reference() const { return reference_; }
   [[nodiscard]] const std::string& broken() const { return verdict_.broken(); }
 
-  /// Moves the clock, also back; the wheel hears of it at the next poll.
+  /// Moves the clock, also back. The wheel sees it at the next poll.
   void set_clock(time_point to) { now_ = to; }
 
   void arm(unsigned i, time_point deadline) {
@@ -58,7 +58,7 @@ class wheel_duel {
     wheel_.begin_poll(now_);
   }
 
-  /// Fires at most so many timers, by moving at most so many.
+  /// Fires at most `wanted` timers, and moves at most `effort`.
   void pop(unsigned wanted, unsigned effort) {
     while (wanted-- > 0 && broken().empty()) {
       const auto* node = wheel_.pop(effort);
@@ -77,7 +77,7 @@ class wheel_duel {
     check_next();
   }
 
-  /// Fires everything that is due: in one poll, or in two if the last one was left in its middle.
+  /// Fires all due timers: in one poll, or in two if the last poll was interrupted.
   void poll_all() {
     begin_poll();
     pop(plenty, plenty);
@@ -89,7 +89,7 @@ class wheel_duel {
     verdict_.expect(wheel_.next_deadline() > reference_.polled(), "no progress");
   }
 
-  /// Everything is taken back.
+  /// Disarms all timers.
   void end() {
     for (unsigned i = 0; i < reference_.size(); ++i) disarm(i);
     verdict_.expect(wheel_.next_deadline() == never, "an empty wheel has a deadline");

@@ -1,4 +1,4 @@
-// The wheel against std::set on the same random operations.
+// The wheel compared with std::set on the same random operations.
 #include <cstdint>
 #include <random>
 
@@ -29,7 +29,7 @@ struct profile {
   std::uint64_t seed;
 };
 
-/// Plays one profile.
+/// Runs one profile.
 class game {
  public:
   explicit game(const profile& p)
@@ -93,7 +93,7 @@ class game {
     return 0;
   }
 
-  /// Within three milliseconds or three nanoseconds of an edge of a slot of some level.
+  /// Returns a time within three milliseconds or three nanoseconds of an edge of a slot of some level.
   std::uint64_t edge() {
     const auto level = static_cast<unsigned>(below(7));
     const std::uint64_t next = up_to_slot(duel_.now(), level, 1 + below(65));

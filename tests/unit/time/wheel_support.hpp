@@ -1,4 +1,4 @@
-// What the tests of room `time` share.
+// Shared by the tests of this folder.
 #pragma once
 
 #include <chrono>
@@ -19,12 +19,12 @@ using std::chrono::nanoseconds;
 
 inline constexpr unsigned plenty = ~0U;
 
-/// Milliseconds since the clock's zero.
+/// Returns the time `tick` milliseconds after the clock's zero.
 [[nodiscard]] constexpr time_point at_tick(std::uint64_t tick) noexcept {
   return time_point(nanoseconds(static_cast<std::int64_t>(tick * 1'000'000)));
 }
 
-/// One poll: what fires, in order.
+/// Polls once. Returns the timers that fire, in order.
 [[nodiscard]] inline std::vector<timer_node*> poll(wheel& timers, time_point now) {
   std::vector<timer_node*> fired;
   timers.begin_poll(now);
@@ -33,13 +33,13 @@ inline constexpr unsigned plenty = ~0U;
   return fired;
 }
 
-/// A poller that sleeps exactly as long as the wheel says. Counts the times it woke up for nothing.
+/// A poller that sleeps exactly as long as the wheel says. Counts its spurious wakeups.
 struct sleeper {
   wheel& timers;
   time_point now{};
   unsigned woken_for_nothing = 0;
 
-  /// Sleeps until something fires. Empty: nothing ever will.
+  /// Sleeps until a timer fires. Returns an empty list if none ever will.
   [[nodiscard]] std::vector<timer_node*> sleep() {
     while (timers.next_deadline() != never) {
       now = timers.next_deadline();

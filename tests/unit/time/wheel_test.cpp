@@ -18,7 +18,7 @@ using nodes = std::vector<timer_node*>;
 
 constexpr time_point start{1'000'000s};
 
-/// The definition, by search: the finest level on which the two ticks are less than a turn apart.
+/// The definition, by search: the finest level on which the two ticks are less than one turn apart.
 constexpr unsigned finest_level(std::uint64_t current, std::uint64_t tick) {
   unsigned level = 0;
   while ((tick >> (6 * level)) - (current >> (6 * level)) > 63) ++level;
@@ -280,7 +280,7 @@ TEST(wheel, an_overflow_timer_comes_down_while_others_arrive) {
   timer_node later;
   timers.insert(third, start + 3 * year);
   timers.insert(fourth, start + 4 * year);
-  ASSERT_EQ(poll(timers, start + 3 * year), nodes{&third});  // looks at `fourth`, which has come within reach
+  ASSERT_EQ(poll(timers, start + 3 * year), nodes{&third});  // `fourth` has come within reach
   timers.insert(later, start + 6 * year);
   EXPECT_EQ(timers.next_deadline(), start + 4 * year);
   timers.remove(fourth);

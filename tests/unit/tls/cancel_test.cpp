@@ -1,4 +1,4 @@
-// A wait that is given up, wherever it is: nothing is lost, nothing comes twice, and what cannot be known is said.
+// A wait that is cancelled at any point: no byte is lost or repeated, and an unknown outcome is an error.
 #include "unit/tls/tls_support.hpp"
 
 #include <rota/io/algorithms.hpp>
@@ -18,7 +18,7 @@ task<void> turns(int count) {
   for (int i = 0; i < count; ++i) co_await yield();
 }
 
-/// A stream that waits a turn before each operation, so that there is a place to cancel it.
+/// A stream that yields before each operation, which makes a cancellation point.
 class slow_stream {
  public:
   explicit slow_stream(duplex_end of) noexcept : of_(std::move(of)) {}
@@ -38,11 +38,11 @@ static_assert(io::stream<slow_stream>);
 
 enum class who : unsigned char { client, server };
 
-/// Both sides shake hands; after so many turns one of them is cancelled. True: it had been done before.
+/// Cancels one side of a handshake after `count` turns. Returns true if that side had finished before.
 task<bool> cancelled_after(int count, who which, std::size_t capacity) {
   const tls::client client(trusting());
   tls::server_config config = serving_example();
-  config.sessions = tls::resumption::none;  // nobody reads its tickets
+  config.sessions = tls::resumption::none;  // tickets would not be read
   const tls::server server(config);
   auto [near, far] = io::duplex(capacity);
   auto connecting = spawn(client.connect(slow_stream(std::move(near)), "example.com"));
@@ -50,7 +50,7 @@ task<bool> cancelled_after(int count, who which, std::size_t capacity) {
   co_await turns(count);
   which == who::client ? connecting.cancel() : accepting.cancel();
   const auto c = co_await connecting.result();
-  // One that has finished before the other side was cancelled is told when it reads.
+  // A side that finishes before the other one is cancelled learns of it when it reads.
   if (which == who::client && c.is_cancelled()) {
     const auto s = co_await accepting.result();
     EXPECT_TRUE(s.has_value());
@@ -92,7 +92,7 @@ task<void> writes_now_and_then(tls_stream& to, std::string_view text) {
   }
 }
 
-/// 0, 1, 2, .. as text.
+/// Returns 0, 1, 2, .. as text.
 std::string numbers(int count) {
   std::string all;
   for (int i = 0; i < count; ++i) all += std::to_string(i) + ",";
@@ -100,7 +100,7 @@ std::string numbers(int count) {
 }
 
 task<void> late_reads() {
-  // A record does not fit at once: reads are given up with a part of one.
+  // A record does not fit at once, so reads are cancelled with a part of one received.
   tls_pair both = co_await connected(1000);
   const std::string text = numbers(2000);
   std::string heard;
@@ -117,7 +117,7 @@ TEST(cancelled_reads, lose_no_byte) {
   }
 }
 
-/// Room for 10 bytes: a record is always given up in its midst.
+/// Capacity for 10 bytes: a cancelled write always leaves a part of a record.
 task<tls_pair> narrow_pair() {
   tls::server_config config = serving_example();
   config.sessions = tls::resumption::none;
@@ -165,7 +165,7 @@ task<void> says_something_else() {
   EXPECT_TRUE(!same.has_value() && same.error() == tls::errc::write_abandoned) << "it is too late for that";
   const std::string heard = co_await reading;
   EXPECT_EQ(heard, "hello") << "the record is whole";
-  // Reading goes on.
+  // The reading direction still works.
   auto writing = spawn(both.far.write(bytes_of("ok")));
   const std::string back = co_await reads_so_much(both.near, 2);
   EXPECT_EQ(back, "ok");
@@ -194,13 +194,13 @@ TEST(cancelled_writes, go_with_a_flush) {
   rt.block_on(flushes());
 }
 
-/// Until the stream has no more room for it.
+/// Writes until the stream is full, and times out.
 task<void> gives_up_a_write(tls_stream& to) {
   const result<std::size_t> late = co_await timeout(1s, to.write(bytes_of("hello")));
   EXPECT_TRUE(!late.has_value() && late.error() == rota::errc::timed_out);
 }
 
-/// The bytes that are there.
+/// Takes out the available bytes. Returns their number.
 std::size_t takes_out(duplex_end& of) {
   std::byte bytes[64];
   return of.try_read(bytes).value_or(0);
@@ -209,7 +209,7 @@ std::size_t takes_out(duplex_end& of) {
 task<void> a_reader_sends_the_rest() {
   tls_pair both = co_await narrow_pair();
   co_await gives_up_a_write(both.near);
-  // A record of 27 bytes, ten at a time: each time that a read begins to wait it gives what the stream takes.
+  // A record of 27 bytes, ten at a time: each read that begins to wait first writes what the stream accepts.
   std::size_t heard = takes_out(both.far.below());
   EXPECT_EQ(heard, 10U);
   for (int i = 0; i < 2; ++i) {
@@ -226,7 +226,7 @@ TEST(cancelled_writes, go_with_a_reader) {
   rt.block_on(a_reader_sends_the_rest());
 }
 
-/// What is written for every writer relies on the law: bytes of a write that was given up are written again.
+/// Code for any writer relies on the rule that the bytes of a cancelled write may be written again.
 task<void> through_a_buffer(int step) {
   tls_pair both = co_await narrow_pair();
   const std::string text = numbers(300);
@@ -236,7 +236,7 @@ task<void> through_a_buffer(int step) {
   int given_up = 0;
   while (!rest.empty()) {
     auto writing = spawn(out.write(bytes_of(rest)));
-    co_await turns(step + given_up / 8);  // in the end there is time enough
+    co_await turns(step + given_up / 8);  // grows until the write completes
     writing.cancel();
     outcome<result<std::size_t>> end = co_await writing.result();
     if (end.is_cancelled()) ++given_up;
@@ -261,7 +261,7 @@ TEST(cancelled_writes, under_a_buffer_come_once) {
   }
 }
 
-/// The stream below refuses now and then, and has taken nothing.
+/// A lower stream of which the first writes fail without taking a byte.
 class failing_stream {
  public:
   failing_stream(duplex_end of, int& failures) noexcept : of_(std::move(of)), failures_(&failures) {}

@@ -1,4 +1,4 @@
-// What is wrong with a configuration is said with the name of its field, before anything is made of it.
+// A wrong configuration is refused with the name of its field before any use.
 #include "support/scratch_folder.hpp"
 #include "unit/tls/tls_support.hpp"
 
@@ -87,7 +87,7 @@ TEST(files, that_are_not_there_are_named) {
   EXPECT_EQ(of_client(client).code, std::errc::invalid_argument) << "what stands behind the zero counts";
 }
 
-// One that waits for the FIFO's writer hangs.
+// A read that waits for the FIFO's writer would hang.
 TEST(files, that_are_not_regular_are_refused_and_not_waited_for) {
   const scratch_folder folder;
   const std::string fifo = folder.at("fifo");
@@ -125,7 +125,7 @@ TEST(files, may_be_symbolic_links_to_regular_files) {
   EXPECT_FALSE(both.of_client()) << both.of_client().message();
 }
 
-// OpenSSL opens them in a handshake.
+// OpenSSL opens these files in a handshake.
 TEST(files, of_a_folder_that_is_trusted_are_regular_if_they_have_a_hash_for_a_name) {
   const scratch_folder folder;
   ASSERT_EQ(::mkfifo(folder.at("no hash").c_str(), 0600), 0);
@@ -150,7 +150,7 @@ TEST(files, of_the_system_are_not_waited_for) {
   EXPECT_NE(said.text.find(fifo), std::string::npos) << said.text;
 }
 
-/// A key that is encrypted by `password`.
+/// Returns the key, encrypted by `password`.
 std::string encrypted(const std::string& key_pem, const std::string& password) {
   const std::unique_ptr<BIO, int (*)(BIO*)> in(BIO_new_mem_buf(key_pem.data(), -1), BIO_free);
   const std::unique_ptr<EVP_PKEY, void (*)(EVP_PKEY*)> key(
@@ -182,7 +182,7 @@ TEST(keys, that_are_encrypted_need_their_password) {
 
 TEST(trust, comes_from_a_folder) {
   const scratch_folder folder;
-  // The name is what openssl-rehash(1) would give it.
+  // The name that openssl-rehash(1) would give.
   const std::unique_ptr<BIO, int (*)(BIO*)> in(BIO_new_mem_buf(root().pem().data(), -1), BIO_free);
   const std::unique_ptr<X509, void (*)(X509*)> ca(PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr),
                                                   X509_free);

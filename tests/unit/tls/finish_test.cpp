@@ -60,7 +60,7 @@ task<tcp_tls_pair> connected_over_tcp() {
   co_return tcp_tls_pair{demand(std::move(c)), demand(std::move(s))};
 }
 
-/// How many bytes come before the end; the error, if it is no end.
+/// Returns how many bytes come before the end. Sets `why` if an error comes instead of the end.
 task<std::size_t> count_to_the_end(tcp_tls& from, std::error_code& why) {
   std::vector<std::byte> buffer(4096);
   std::size_t all = 0;
@@ -82,7 +82,7 @@ task<> writes_and_goes(tcp_tls client) {
   EXPECT_TRUE(finished.has_value());
 }
 
-/// The client has gone before the server reads.
+/// The client is destroyed before the server reads.
 task<> reads_what_is_left(tcp_tls_pair both) {
   co_await writes_and_goes(std::move(both.client));
   std::error_code why;
@@ -117,7 +117,7 @@ TEST(tls_finish, loses_nothing_of_a_client_that_leaves_input_unread) {
     }).join();
 }
 
-// ---- a server by OpenSSL alone, whose tickets come after all that the client has written
+// ---- a server by OpenSSL alone: its tickets come after all that the client has written
 
 using foreign_tcp = foreign_peer_over<tcp_stream>;
 using bytes_span = std::span<const std::byte>;
@@ -130,7 +130,7 @@ task<std::size_t> reads_after_tickets(foreign_tcp& server, bytes_span tickets) {
   co_return got.size();
 }
 
-/// The same, when the answer to the tickets has come: a reset. It ends.
+/// The same, after the tickets have been answered by a reset. The loop ends with that.
 task<std::size_t> reads_after_reset(foreign_tcp& server, bytes_span tickets) {
   for (;;) {
     const result<std::size_t> put = co_await server.below().write_all(tickets);
@@ -150,12 +150,12 @@ task<> writes_and_finishes(tcp_tls client) {
   EXPECT_EQ(demand(end), finish_outcome::end_of_stream);
 }
 
-/// How many bytes come to `server_part` of what `client_part` writes.
+/// Returns how many of the bytes that `client_part` writes reach `server_part`.
 task<std::size_t> bytes_beside_late_tickets(task<> (*client_part)(tcp_tls),
                                             task<std::size_t> (*server_part)(foreign_tcp&, bytes_span)) {
   auto connecting = tcp_connected();
   tcp_pair both = co_await std::move(connecting);
-  // Less than what the client writes: the rest waits in the client's socket.
+  // Less than the client writes: the rest waits in the client's socket.
   const result<void> set = both.far.set_receive_buffer(32'768);
   EXPECT_TRUE(set.has_value());
   foreign_tcp server(foreign_tcp::role::server, std::move(both.far), of_this_host());
@@ -163,7 +163,7 @@ task<std::size_t> bytes_beside_late_tickets(task<> (*client_part)(tcp_tls),
   auto [made, tickets] = co_await when_all(client.connect(std::move(both.near), "127.0.0.1"),
                                            server.handshake_without_last_step());
   EXPECT_FALSE(tickets.empty());
-  // The runtime has one worker: the client runs first, until it has ended or waits for its end.
+  // The runtime has one worker, so the client runs first, until it has ended or waits for its end.
   auto writing = client_part(demand(std::move(made)));
   auto reading = server_part(server, tickets);
   const auto [ended, got] = co_await when_all(std::move(writing), std::move(reading));
@@ -175,7 +175,7 @@ TEST(tls_finish, loses_nothing_of_a_client_that_only_writes_when_the_tickets_com
   EXPECT_EQ(rt.spawn(bytes_beside_late_tickets, writes_and_finishes, reads_after_tickets).join(), much);
 }
 
-// What the headers say of a client that ends otherwise.
+// A client that does not finish() loses data, as the headers say.
 TEST(tls_finish, is_needed_when_the_tickets_come_after_the_close) {
   runtime rt(with_workers(1));
   EXPECT_LT(rt.spawn(bytes_beside_late_tickets, writes_and_goes, reads_after_reset).join(), much);

@@ -1,4 +1,4 @@
-// The other end of a connection as OpenSSL itself makes it: one that does what rota's never would.
+// A peer made with OpenSSL itself, which can do what rota's own peer never does.
 #pragma once
 
 #include "unit/tls/tls_support.hpp"
@@ -19,7 +19,7 @@ class foreign_peer_over {
  public:
   enum class role : unsigned char { client, server };
 
-  /// A server shows `shown`; a client trusts every certificate.
+  /// A server presents `shown`. A client trusts every certificate.
   foreign_peer_over(role as, S below, const tls::identity& shown = of_example_com())
       : below_(std::move(below)), ctx_(SSL_CTX_new(TLS_method())) {
     if (as == role::server) {
@@ -41,7 +41,7 @@ class foreign_peer_over {
   [[nodiscard]] SSL* ssl() const noexcept { return ssl_; }
   [[nodiscard]] S& below() noexcept { return below_; }
 
-  /// Calls OpenSSL until it is content; 1, or what SSL_get_error says.
+  /// Repeats the call until it needs no more input. Returns 1, or the result of SSL_get_error.
   template <class Call>
   task<int> until_done(Call call) {
     for (;;) {
@@ -56,7 +56,7 @@ class foreign_peer_over {
     }
   }
   task<int> handshake() { return until_done(&SSL_do_handshake); }
-  /// The same, but what OpenSSL writes in the last step does not go. Of a server of TLS 1.3 these are its tickets. Empty: it has failed.
+  /// The same, but returns the last step's output (tickets of a TLS 1.3 server) unsent. Empty if it fails.
   task<std::vector<std::byte>> handshake_without_last_step() {
     while (SSL_do_handshake(ssl_) != 1) {
       co_await send();
@@ -69,7 +69,7 @@ class foreign_peer_over {
     const auto call = [text](SSL* s) { return SSL_write(s, text.data(), static_cast<int>(text.size())); };
     co_return co_await until_done(call);
   }
-  /// So many bytes, or fewer: the end.
+  /// Reads at least `size` bytes, or fewer if the connection ends.
   task<std::string> read(std::size_t size) {
     std::string got;
     std::array<char, 4096> buffer;
@@ -84,7 +84,7 @@ class foreign_peer_over {
     }
     co_return got;
   }
-  /// What OpenSSL has written.
+  /// Sends what OpenSSL has written.
   task<void> send() {
     const std::vector<std::byte> bytes = outgoing();
     static_cast<void>(co_await io::write_all(below_, bytes));
@@ -96,7 +96,7 @@ class foreign_peer_over {
   }
 
  private:
-  /// False: the end.
+  /// Returns false at the end of the input.
   task<bool> receive() {
     std::array<std::byte, 4096> buffer;
     const result<std::size_t> got = co_await below_.read(buffer);

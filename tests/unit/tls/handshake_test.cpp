@@ -1,4 +1,4 @@
-// Who talks to whom: certificates, names, versions, protocols.
+// The parameters of a handshake: certificates, names, versions, protocols.
 #include "unit/tls/tls_support.hpp"
 
 #include "support/scratch_folder.hpp"
@@ -28,7 +28,7 @@ task<std::string> says_hello(ends& both) {
 
 TEST(handshake, makes_a_stream_of_two) {
   for (const std::size_t capacity : {std::size_t{1}, std::size_t{100}, wide}) {
-    // Also with less room than a ticket needs, before the client reads: tickets are not waited for.
+    // Also with less capacity than a ticket needs before the client reads: tickets are not waited for.
     ends both = shake(trusting(), serving_example(), "example.com", capacity);
     ASSERT_TRUE(both.client.has_value()) << both.of_client().message();
     ASSERT_TRUE(both.server.has_value()) << both.of_server().message();
@@ -61,12 +61,12 @@ TEST(handshake, takes_an_identity_from_files) {
   EXPECT_FALSE(both.of_server());
 }
 
-// The certificate of the one in the middle is sent with the server's.
+// The server sends the intermediate certificate with its own.
 TEST(certificates, may_be_signed_by_one_that_is_signed) {
   const authority middle("middle", root());
   const ends both = shake(trusting(), serving(middle.issue({})));
   EXPECT_FALSE(both.of_client()) << both.of_client().message();
-  // The intermediate one alone does not make a chain that ends.
+  // The intermediate certificate alone does not complete a chain.
   tls::client_config not_the_root;
   not_the_root.ca_pem = middle.pem();
   const ends refused = shake(not_the_root, serving(middle.issue({})));
@@ -136,7 +136,7 @@ TEST(certificates, are_refused_for_a_reason) {
   for (const refusal& each : all) {
     const ends both = shake(trusting(), serving(each.who), each.host);
     EXPECT_EQ(both.of_client(), each.why) << each.what << ": " << both.of_client().message();
-    // The client has finished its handshake when the server hears of it; in TLS 1.3 the server has not.
+    // The client sends the alert at its end of the handshake; in TLS 1.3 the server has not finished yet.
     EXPECT_EQ(both.of_server(), each.said) << each.what << ": " << both.of_server().message();
     EXPECT_FALSE(both.of_client().message().empty());
   }
@@ -162,7 +162,7 @@ TEST(certificates, are_not_looked_at_if_that_is_said) {
   EXPECT_EQ(nameless.server->host(), "");
 }
 
-/// And nothing has been sent.
+/// Expects that the name is refused and nothing is sent.
 void expect_refused(const std::string& host) {
   const tls::client client(trusting());
   testing::runtime rt;
@@ -194,7 +194,7 @@ TEST(hosts, must_be_names) {
     expect_refused(host);
 }
 
-// The rule of net::resolve(). OpenSSL would take the first for 10.0.0.1, and "::ffff:010.0.0.1" for an address, too.
+// The rule of net::resolve(). OpenSSL would read the first one as 10.0.0.1, and the second one as an address.
 TEST(hosts, whose_last_label_is_a_number_are_addresses_or_nothing) {
   for (const char* host : {"010.0.0.1",
                            "::ffff:010.0.0.1",
@@ -229,7 +229,7 @@ TEST(alpn, without_a_common_one_is_refused) {
   const ends both = shake(client, server);
   EXPECT_EQ(both.of_client(), alert::no_application_protocol) << both.of_client().message();
   EXPECT_EQ(both.of_server().category(), tls::openssl_category()) << both.of_server().message();
-  // Who has no list is not asked.
+  // A client without a list takes part in no negotiation.
   client.alpn.clear();
   const ends silent = shake(client, server);
   ASSERT_FALSE(silent.of_client());

@@ -1,4 +1,4 @@
-// Peers that send what is no TLS, break off anywhere, or send nothing: an error each time, and never a wait without end.
+// Peers that send no TLS, break off anywhere, or send nothing: always an error, never an endless wait.
 #include "unit/tls/tls_support.hpp"
 
 #include <rota/io/algorithms.hpp>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Passes bytes on, both ways, until one of the directions has passed its share; then both sides see the end.
+/// Passes bytes both ways until one direction has passed its share. Then both sides see the end.
 struct wire {
   std::array<std::size_t, 2> share{~std::size_t{0}, ~std::size_t{0}};
   std::array<std::size_t, 2> passed{};
@@ -48,7 +48,7 @@ struct verdicts {
   std::error_code server;
 };
 
-/// A handshake over a wire.
+/// Runs a handshake over a wire.
 task<verdicts> over(wire& w, tls::client client, tls::server server) {
   auto [client_end, near] = io::duplex(wide);
   auto [far, server_end] = io::duplex(wide);
@@ -63,7 +63,7 @@ task<verdicts> over(wire& w, tls::client client, tls::server server) {
   co_return verdicts{c, s};
 }
 
-/// Both sides, over a wire that breaks after each number of bytes in one direction.
+/// Runs handshakes over a wire that breaks after each possible number of bytes in one direction.
 void break_everywhere(unsigned way, std::size_t needed_by_all) {
   const tls::client client(trusting());
   const tls::server server(serving_example());
@@ -73,7 +73,7 @@ void break_everywhere(unsigned way, std::size_t needed_by_all) {
     testing::runtime rt;
     const verdicts v = rt.block_on(over(w, client, server));
     ASSERT_TRUE(v.client || v.server) << share;
-    // Of a side that was cut off: the end; or what the other one said, or could not take any more.
+    // A side that was cut off sees the end, or that the other side was closed or takes no more bytes.
     for (const std::error_code& each : {v.client, v.server}) {
       if (!each) continue;
       EXPECT_TRUE(each == rota::errc::end_of_stream || each == std::errc::broken_pipe ||
@@ -83,7 +83,7 @@ void break_everywhere(unsigned way, std::size_t needed_by_all) {
   }
 }
 
-/// How many bytes a whole handshake sends each way, without what comes after it.
+/// Returns how many bytes a whole handshake sends each way, without later messages.
 std::array<std::size_t, 2> sizes_of_a_handshake() {
   wire w;
   testing::runtime rt;
@@ -106,7 +106,7 @@ TEST(truncated_handshakes, of_a_server_are_errors_at_every_byte) {
   break_everywhere(1, sizes[1] - 8);  // the length of a signature changes by some bytes
 }
 
-/// Sends `bytes`, and then the end; what is answered is read and thrown away.
+/// Sends `bytes` and then the end. Reads the answer and drops it.
 task<void> sends(duplex_end to, std::string_view bytes) {
   const result<std::size_t> put = co_await to.write(bytes_of(bytes));
   EXPECT_TRUE(put.has_value());
@@ -128,7 +128,7 @@ std::vector<std::string> garbage() {
       std::string("\x16\x03\x01\xff\xff", 5) + std::string(40'000, 'a'),
       std::string("\x15\x03\x03\x00\x02\x02\x28", 7),  // an alert: handshake_failure
       std::string("\x15\x03\x03\x00\x02\x01\x00", 7),  // close_notify
-      std::string("\x17\x03\x03\x00\x05hello", 10),    // data before all
+      std::string("\x17\x03\x03\x00\x05hello", 10),    // data before the handshake
       std::string("\x14\x03\x03\x00\x01\x01", 6),
       std::string("\x16\x03\x03\x00\x00", 5),
       std::string("\x16\x03\x01\x00\x04\x01\xff\xff\xff", 9) + std::string(30'000, '\0')};
@@ -176,7 +176,7 @@ TEST(garbage, that_is_an_alert_is_named) {
   EXPECT_EQ(rt.block_on(hears()), tls::alert::handshake_failure);
 }
 
-// It is there, and takes and says nothing.
+// The peer is connected, but reads and sends nothing.
 task<void> stalls(std::size_t capacity) {
   const tls::client client(trusting());
   const tls::server server(serving_example());
@@ -199,7 +199,7 @@ TEST(stalled_peers, are_left_after_a_timeout) {
   rt.block_on(stalls(wide));
 }
 
-// The alert that says why has a second to go, to one that does not read.
+// If the peer does not read, the alert that tells the reason has one second to be sent.
 task<void> fails_before_one_that_does_not_read() {
   const tls::server server(serving_example());
   auto [a, b] = io::duplex(1);
@@ -224,7 +224,7 @@ TEST(stalled_peers, do_not_hold_up_a_failure) {
   rt.block_on(fails_before_one_that_does_not_read());
 }
 
-/// A connection with room for so little that a record does not fit, and a peer that takes nothing more.
+/// A connection with less capacity than a record, and a peer that reads nothing more.
 task<tls_pair> narrow_pair() {
   tls::server_config config = serving_example();
   config.sessions = tls::resumption::none;
@@ -232,7 +232,7 @@ task<tls_pair> narrow_pair() {
   co_return tls_pair{std::move(both.client.value()), std::move(both.server.value())};
 }
 
-/// In a time that is too short for any waiting.
+/// Reads with a timeout that is too short for any wait. Returns the error.
 task<std::error_code> fails_at_once(tls_stream& from) {
   std::byte one[1];
   const result<std::size_t> got = co_await timeout(1ms, from.read(one));
@@ -262,7 +262,7 @@ TEST(stalled_peers, do_not_hold_up_an_end) {
 }
 
 task<void> puts_garbage(duplex_end& to) {
-  static_cast<void>(co_await io::write_all(to, bytes_of("this is no record at all")));  // not all is read
+  static_cast<void>(co_await io::write_all(to, bytes_of("this is no record at all")));  // read only in part
 }
 
 task<void> hears_garbage_beside_a_writer() {
@@ -273,7 +273,7 @@ task<void> hears_garbage_beside_a_writer() {
     const std::error_code why = co_await fails_at_once(both.near);
     EXPECT_TRUE(why && why != rota::errc::timed_out) << i << ": " << why.message();
   }
-  // Whoever has the turn sends the alert: with the next bytes that are taken.
+  // The task that has the turn to write sends the alert, as soon as the peer takes bytes.
   std::string heard;
   const std::error_code said = co_await read_all(both.far, heard);
   EXPECT_EQ(heard, "nobody takes this");

@@ -1,4 +1,4 @@
-// Beside programs of others: openssl's client and server, and curl. `./dev` installs them; where they are not, these tests say that they are skipped.
+// With other programs: openssl's client and server, and curl. `./dev` installs them; else tests skip.
 #include "support/certificates.hpp"
 #include "support/scratch_folder.hpp"
 #include "unit/runtime/runtime_support.hpp"
@@ -44,7 +44,7 @@ bool is_installed(const std::string& program) {
 
 std::span<const std::byte> as_bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-/// The files that programs want.
+/// The files that the programs need.
 struct files {
   files() {
     folder.write("ca.pem", root().pem());
@@ -65,7 +65,7 @@ tls::server_config serving_files(const files& f) {
   return config;
 }
 
-/// What a server has seen of its one client.
+/// What a server learns of its one client.
 struct guest {
   std::error_code why;
   std::string line;
@@ -94,7 +94,7 @@ task<guest> answers(tls::server server, net::tcp_listener& listener, std::string
   EXPECT_TRUE(put.has_value()) << put.error().message();
   const result<void> finished = co_await stream->shutdown_write();
   EXPECT_TRUE(finished.has_value());
-  // Until the client has gone: else what it sends last would reset the connection, and with it the answer.
+  // Reads until the client's end. Otherwise its last bytes would reset the connection and lose the answer.
   std::byte rest[100];
   for (;;) {
     const result<std::size_t> got = co_await stream->read(rest);
@@ -107,7 +107,7 @@ struct visit {
   process::captured said;
 };
 
-/// One client, a program whose arguments have `PORT` in them.
+/// Serves one client: a program that gets the port in place of `PORT` in its arguments.
 task<visit> visited(tls::server_config config,
                     std::vector<std::string> command,
                     std::string input,
@@ -204,7 +204,7 @@ TEST(interop, a_server_sees_the_certificate_of_openssls_client) {
   EXPECT_NE(without.said.err.find("certificate required"), std::string::npos) << without.said.err;
 }
 
-/// Two visits to one server, so that the second may go on where the first was.
+/// Two connections to one server, so that the second one may resume the session of the first.
 task<std::vector<visit>> visited_twice(const files& f) {
   std::vector<visit> all;
   auto listener = net::tcp_listener::bind(net::endpoint::loopback_v4(0));
@@ -240,7 +240,7 @@ TEST(interop, a_session_is_resumed_by_openssls_client) {
   EXPECT_EQ(all[1].said.out, "x\n");
 }
 
-/// openssl's server, which turns lines around.
+/// openssl's server, which reverses lines.
 struct reverser {
   process::child child;
   std::uint16_t port;

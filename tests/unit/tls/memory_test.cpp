@@ -1,4 +1,4 @@
-// OpenSSL without memory: what it was wanted for fails, and the next one does not.
+// OpenSSL without memory: the connection fails, and the next one does not.
 #include "tls/contexts.hpp"
 #include "unit/tls/tls_support.hpp"
 
@@ -13,7 +13,7 @@
 namespace rota::test::memory_test {
 namespace {
 
-/// The source file of OpenSSL's whose allocations fail; null: none do.
+/// The name of the OpenSSL source file in which allocations fail. Null: none fail.
 thread_local const char* fails_in = nullptr;
 thread_local int failures = 0;
 
@@ -30,10 +30,10 @@ void* give_other(void* old, std::size_t size, const char* file, int /*line*/) {
 }
 void take_back(void* old, const char* /*file*/, int /*line*/) { std::free(old); }
 
-// OpenSSL takes them only before its first allocation.
+// OpenSSL accepts these functions only before its first allocation.
 const bool are_ours = CRYPTO_set_mem_functions(give, give_other, take_back) == 1;
 
-/// False: there was no memory for it.
+/// Returns false if there is no memory for a session.
 bool opens(const tls::client_config& config) {
   try {
     const tls::detail::session one(tls::detail::make_client_context(config), "example.com");
@@ -43,10 +43,10 @@ bool opens(const tls::client_config& config) {
   return true;
 }
 
-/// In a process of its own, so that nothing was made before.
+/// Runs in a process of its own, in which no connection was made before.
 [[noreturn]] void open_without_memory() {
   const tls::client_config config = trusting();
-  // The kind of object that rota's are of is made by the first connection.
+  // The first connection makes the BIO method that all connections share.
   fails_in = "bio_meth.c";
   const bool has_failed = !opens(config) && failures == 1;
   fails_in = nullptr;
@@ -60,7 +60,7 @@ TEST(no_memory, for_a_connection_is_forgotten_by_the_next) {
   EXPECT_EXIT(open_without_memory(), ::testing::ExitedWithCode(0), "");
 }
 
-/// Says that it has written one byte more than it was given.
+/// A stream that claims to have written one byte more than it was given.
 class boasting_stream {
  public:
   explicit boasting_stream(duplex_end of) noexcept : of_(std::move(of)) {}

@@ -1,4 +1,4 @@
-// Sessions that are resumed: whose, how long, and how many.
+// Resumed sessions: with which host, for how long, and how many.
 #include "tls/session_cache.hpp"
 #include "unit/tls/foreign_peer.hpp"
 
@@ -10,7 +10,7 @@
 namespace rota::test::sessions_test {
 namespace {
 
-/// A connection in which the server says a word, so that the client has read the tickets.
+/// A connection in which the server sends a byte, so that the client has read the tickets.
 task<ends> visit(tls::client client,
                  tls::server server,
                  std::string host = "example.com",
@@ -40,7 +40,7 @@ TEST(sessions, are_resumed_by_the_same_client) {
   EXPECT_FALSE(other.client->is_resumed()) << "another client has its own";
 }
 
-// There is room for a part of a ticket: the rest goes with what the server says.
+// The capacity is less than a ticket: the rest goes with the server's next write.
 TEST(sessions, are_resumed_though_their_tickets_had_no_room) {
   const tls::client client(trusting());
   const tls::server server(serving_example());
@@ -79,7 +79,7 @@ TEST(sessions, are_forgotten_beyond_the_limit) {
   EXPECT_TRUE(newer.client->is_resumed());
 }
 
-/// What a client keeps of a connection to example.com, whose certificate is valid from yesterday until tomorrow.
+/// Returns the session of a client with example.com. Its certificate is valid from yesterday until tomorrow.
 task<SSL_SESSION*> session_of_example() {
   const tls::server server(serving_example());
   auto [near, far] = io::duplex(wide);
@@ -107,7 +107,7 @@ TEST(sessions, are_not_offered_when_their_certificate_is_out_of_date) {
   SSL_SESSION_free(one);
 }
 
-/// Resumes as long as that goes; what the handshake after it comes to.
+/// Resumes sessions as long as possible. Returns the result of the first handshake without a resumption.
 ends after_its_sessions(testing::runtime& rt, const tls::client& client, const tls::server& server) {
   for (;;) {
     ends both = made_by(rt, visit(client, server));
@@ -115,7 +115,7 @@ ends after_its_sessions(testing::runtime& rt, const tls::client& client, const t
   }
 }
 
-// They go on for as long as both certificates are valid, and no longer.
+// Sessions resume only while both certificates are valid.
 TEST(sessions, end_with_the_certificate_of_either_side) {
   const wish short_lived{.to_days = 0, .to_seconds = 3};
   const tls::server short_server(serving(root().issue(short_lived)));
@@ -140,7 +140,7 @@ TEST(sessions, end_with_the_certificate_of_either_side) {
   EXPECT_EQ(of_client.of_server(), tls::verify_error::expired) << of_client.of_server().message();
 }
 
-// What was used last is what is kept, also if no new session came of it.
+// The sessions used last are kept, even if that use made no new session.
 TEST(sessions, are_forgotten_in_the_order_of_their_use) {
   tls::client_config config = trusting();
   config.remembered_hosts = 2;

@@ -1,4 +1,4 @@
-// What goes through a connection: all of it, in order, once, or an error.
+// The bytes of a connection arrive completely, in order and once, or there is an error.
 #include "unit/tls/tls_support.hpp"
 
 #include <rota/io/copy.hpp>
@@ -37,7 +37,7 @@ task<std::vector<std::byte>> reads_all(Reader from, std::size_t at_a_time) {
   }
 }
 
-/// Four tasks: each side writes and reads at once.
+/// Four tasks: each side writes and reads at the same time.
 template <class S>
 task<void> both_ways(tls::stream<S> near, tls::stream<S> far, std::size_t size, std::size_t at_a_time) {
   const std::vector<std::byte> there = numbered(size, 1);
@@ -118,7 +118,7 @@ task<void> says_and_answers() {
   const result<void> again = co_await both.near.shutdown_write();
   EXPECT_TRUE(again.has_value());
 
-  // The other direction goes on.
+  // The other direction still works.
   const result<std::size_t> answer = co_await both.far.write(bytes_of("answer"));
   EXPECT_EQ(answer.value_or(0), 6U);
   const result<void> far_finished = co_await both.far.shutdown_write();
@@ -152,7 +152,7 @@ task<void> is_cut_off(goes how) {
   const result<std::size_t> again = co_await both.far.read(one);
   EXPECT_TRUE(!again.has_value() && again.error() == rota::errc::end_of_stream);
   if (how == goes::closes) co_return;
-  // Only one direction has ended below.
+  // Only one direction of the lower stream has ended.
   const result<std::size_t> back = co_await both.far.write(bytes_of("still"));
   EXPECT_EQ(back.value_or(0), 5U);
   std::byte five[5];
@@ -166,7 +166,7 @@ TEST(streams, that_are_cut_off_say_so) {
   rt.block_on(is_cut_off(goes::finishes_below));
 }
 
-/// A record of which not all comes.
+/// A record that arrives only in part.
 task<void> is_cut_off_in_a_record(std::size_t kept) {
   tls_pair both = co_await connected();
   auto [left, right] = io::duplex(wide);
@@ -205,7 +205,7 @@ task<void> is_changed(std::size_t at) {
   EXPECT_EQ(heard, "") << at;
   EXPECT_TRUE(why) << at;
   const result<std::size_t> write = co_await both.far.write(bytes_of("x"));
-  // A length that says more than there is, is an end that comes too early: the writing direction does not know.
+  // A too large length looks like an early end of the input, which the writing direction does not learn.
   EXPECT_EQ(write.has_value(), why == rota::errc::end_of_stream) << at << ": " << why.message();
   if (why == rota::errc::end_of_stream) co_return;
   std::string alert_text;
@@ -249,7 +249,7 @@ TEST(streams, do_nothing_with_no_bytes) {
   rt.block_on(empty_operations());
 }
 
-// Both ends of a relay, which is written for any stream: an end is passed on as an end.
+// A relay for any stream between two connections passes an end on as an end.
 task<void> through_a_relay() {
   tls_pair first = co_await connected();
   tls_pair second = co_await connected();

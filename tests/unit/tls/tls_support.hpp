@@ -1,4 +1,4 @@
-// What the tests of TLS share: clients, servers, and connections between them over memory.
+// Shared by the tests of TLS: clients, servers, and connections between them in memory.
 #pragma once
 
 #include "support/certificates.hpp"
@@ -32,7 +32,7 @@ inline std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Trusts the root of the tests.
+/// Returns a configuration that trusts the root of the tests.
 inline tls::client_config trusting() {
   tls::client_config c;
   c.ca_pem = root().pem();
@@ -45,7 +45,7 @@ inline tls::server_config serving(const tls::identity& who) {
 }
 inline tls::server_config serving_example() { return serving(of_example_com()); }
 
-/// What became of the two ends of a handshake.
+/// The results of the two ends of a handshake.
 struct ends {
   result<tls_stream> client;
   result<tls_stream> server;
@@ -58,7 +58,7 @@ struct ends {
   }
 };
 
-/// Reads until there is nothing more; the error, if there is one.
+/// Reads until the end. Returns the error, if there is one.
 inline task<std::error_code> read_all(tls_stream& from, std::string& into) {
   std::byte buffer[1000];
   for (;;) {
@@ -80,7 +80,7 @@ inline task<ends> shaken(tls::client client,
   co_return ends{std::move(c), std::move(s)};
 }
 
-/// What block_on() would return. g++ 12 takes the outcome of such a task for uninitialised.
+/// Like block_on(). g++ 12 takes the outcome of such a task for uninitialised.
 inline ends made_by(testing::runtime& rt, task<ends> work) {
   std::optional<ends> made;
   const auto keep = [](task<ends> from, std::optional<ends>& to) -> task<void> {
@@ -90,7 +90,7 @@ inline ends made_by(testing::runtime& rt, task<ends> work) {
   return std::move(*made);
 }
 
-/// By a runtime of one thread, in an order of its own; it throws if everybody waits.
+/// Runs a handshake on a testing runtime, which throws if every task waits.
 inline ends shake(const tls::client_config& c,
                   const tls::server_config& s,
                   const std::string& host = "example.com",

@@ -1,4 +1,4 @@
-// Versions, and peers that do what is allowed and unusual.
+// Versions, and peers that do what is allowed but unusual.
 #include "unit/tls/foreign_peer.hpp"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ using tls::alert;
 
 task<int> handshake_of(foreign_peer& peer) {
   const int said = co_await peer.handshake();
-  // The other side hears of the end.
+  // The other side sees the end.
   if (said != 1) peer.below().close();
   co_return said;
 }
@@ -101,7 +101,7 @@ task<void> renegotiates(with_foreign_client& x) {
   SSL_renegotiate(x.peer->ssl());
   SSL_do_handshake(x.peer->ssl());
   std::byte buffer[10];
-  // It is answered although this side only reads, and refused; OpenSSL's client takes that for the end.
+  // This side answers although it only reads, and refuses. OpenSSL's client takes that for the end.
   const auto ask = [&x]() -> task<int> { return handshake_of(*x.peer); };
   auto [read, said] = co_await when_all(got->read(buffer), ask());
   EXPECT_EQ(said, SSL_ERROR_SSL);
@@ -114,7 +114,7 @@ TEST(versions, as_1_2_do_not_renegotiate) {
   rt.block_on(renegotiates(x));
 }
 
-// The peer changes its keys and asks for new ones of this side, a thousand times, and never reads: what is owed stays within a limit.
+// The peer asks for new keys a thousand times and rarely reads: the pending answers stay within a limit.
 task<void> changes_keys(with_foreign_client& x) {
   result<tls_stream> got = co_await x.run();
   EXPECT_TRUE(got.has_value());
@@ -139,10 +139,10 @@ TEST(keys, are_changed_as_often_as_the_peer_likes) {
   rt.block_on(changes_keys(x));
 }
 
-// A message that is no data, a ticket, comes in two parts: a write that falls in between waits for the second, whoever reads it.
+// A ticket arrives in two parts. A write in between waits for the second part, also if no task reads.
 enum class who_reads : unsigned char { a_reader, nobody };
 
-/// A ticket of more than a record of 512 bytes.
+/// Returns a ticket that is longer than a record of 512 bytes.
 std::vector<std::byte> long_ticket(foreign_peer& peer) {
   const auto make_longer = [](SSL* s, void*) {
     const std::string much(1000, 'x');
@@ -158,7 +158,7 @@ std::vector<std::byte> long_ticket(foreign_peer& peer) {
 task<void> gives(foreign_peer& peer, std::span<const std::byte> bytes) {
   const result<void> put = co_await io::write_all(peer.below(), bytes);
   EXPECT_TRUE(put.has_value());
-  // Whoever waits for them has seen them.
+  // Every waiter has seen the bytes after this.
   for (int i = 0; i < 100; ++i) co_await yield();
 }
 
@@ -181,7 +181,7 @@ task<void> writes_between_two_halves(with_foreign_server& x, who_reads reads) {
   const std::vector<std::byte> ticket = long_ticket(*x.peer);
   EXPECT_GT(ticket.size(), 1000U);
   const auto half =
-      std::span(ticket).first(5 + 512 + 1 + 16);  // a record: its head, so many bytes, their kind, a tag
+      std::span(ticket).first(5 + 512 + 1 + 16);  // a record: its head, the bytes, their type, a tag
   std::optional<join_handle<std::string>> reader = spawn(reads_one(*made));
   co_await gives(*x.peer, half);
   if (reads == who_reads::nobody) {
@@ -216,7 +216,7 @@ TEST(writes, wait_for_the_second_half_of_a_message) {
   }
 }
 
-// The end of the writing direction beside it, too.
+// The end of the writing direction waits as well.
 task<void> finishes_between_two_halves(with_foreign_server& x) {
   result<tls_stream> made = co_await x.run();
   EXPECT_TRUE(made.has_value());

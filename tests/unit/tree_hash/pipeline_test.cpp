@@ -1,4 +1,4 @@
-// The whole, in a runtime: what it prints does not depend on who did what when, and it ends when it is told to.
+// The whole program in a runtime: its output does not depend on the schedule, and it ends when asked to.
 #include "tree_hash/pipeline.hpp"
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// All that the program has, with files for its streams.
+/// The whole state of the program, with files for its streams.
 struct program {
   explicit program(const std::string& root, unsigned threads = 2, int out_fd = -1)
       : out(::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)),
@@ -144,13 +144,13 @@ TEST(a_tree, ends_when_nobody_takes_its_output) {
 rota::task<void> until_small_files_are_read(const counts& done, std::uint64_t files) {
   for (;;) {
     const tally now = done.now();
-    // The endless one is being read, too.
+    // The endless file is being read, too.
     if (now.files_done == files && now.bytes_done > files) co_return;
     co_await rota::yield();
   }
 }
 
-/// 1: the work was cancelled.
+/// Returns 1 if the work was cancelled.
 rota::task<std::size_t> cancel_when_read(program& p, std::uint64_t files) {
   const auto winner = co_await rota::when_any(p.work.run(), until_small_files_are_read(p.done, files));
   co_return winner.index();
@@ -183,7 +183,7 @@ auto handler_of(int number) {
   return now.sa_handler;
 }
 
-/// From here, since workers block all signals.
+/// Raises the signal on this thread, since workers block all signals.
 void raise_when_caught(int number) {
   while (handler_of(number) == SIG_DFL) std::this_thread::yield();
   ASSERT_EQ(std::raise(number), 0);
@@ -193,7 +193,7 @@ struct stubborn_work {
   std::atomic<bool> is_asked{false};
   std::atomic<bool> may_end{false};
 
-  /// Asked to end it does not, as work that waits for a disk.
+  /// Does not end when asked to, like work that waits for a disk.
   rota::task<void> run() {
     const auto cleanup = [this] { return hang(); };
     co_await rota::finally(for_ever(), cleanup, std::chrono::hours::max());
@@ -257,7 +257,7 @@ TEST(a_stalled_output, does_not_hold_a_cancellation_up) {
   EXPECT_EQ(runtime.block_on(cancel_when_read(p, 1'999)), 1U);
 }
 
-/// A terminal, and whoever shows it.
+/// A terminal, and the master end that shows it.
 struct terminal_pair {
   terminal_pair() {
     EXPECT_EQ(::grantpt(shown.get()), 0);

@@ -1,4 +1,4 @@
-// The line of progress, and the stream that it shares.
+// The progress line, and the stream that it shares with other output.
 #include "tree_hash/progress_line.hpp"
 
 #include <fcntl.h>
@@ -62,7 +62,7 @@ TEST(a_rate, follows_the_last_seconds) {
   EXPECT_EQ(rate.at(begin + 4s, 100), 500U);
 }
 
-/// Both ends of a pipe; what was written can be read at once.
+/// Both ends of a pipe: written bytes can be read at once.
 struct pipe_pair {
   pipe_pair() {
     std::array<int, 2> ends{};

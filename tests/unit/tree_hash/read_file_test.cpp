@@ -1,4 +1,4 @@
-// One file and its digest, and files that are not what they were.
+// One file and its digest, and files that change meanwhile.
 #include "tree_hash/read_file.hpp"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@ constexpr const char* sum_of_abc = "ba7816bf8f01cfea414140de5dae2223b00361a39617
 
 class a_file : public ::testing::Test {
  protected:
-  /// As the walk found it, with that size.
+  /// Returns the entry that a walk would find, with that size.
   entry found(const char* name, std::uint64_t size) {
     counts_.found(size);
     unique_fd folder(::open(tree_.root().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -1,4 +1,4 @@
-// A tree that a test may fill, and that is gone after it.
+// A directory tree that a test may fill. It is deleted after the test.
 #pragma once
 
 #include <unistd.h>
@@ -14,7 +14,7 @@ namespace tree_hash::testing {
 
 class scratch_tree : public rota::test::scratch_folder {
  public:
-  /// A file that nobody reads to its end within the life of a test.
+  /// Writes a file that is too large to be read to its end within a test.
   void write_endless(std::string_view name) const {
     write(name, "");
     std::filesystem::resize_file(at(name), endless);
@@ -22,7 +22,7 @@ class scratch_tree : public rota::test::scratch_folder {
   static constexpr std::uintmax_t endless = std::uintmax_t{1} << 38U;
 };
 
-/// For root, permissions do not count: while this lives the process is nobody.
+/// Root ignores permissions: during its life a process of root has an unprivileged effective user id.
 class unprivileged {
  public:
   unprivileged() { become(65'534); }
@@ -36,7 +36,7 @@ class unprivileged {
   }
 };
 
-/// Descriptors of this process that are open on something below `root`.
+/// Returns the number of descriptors of this process that are open below `root`.
 inline unsigned open_below(const std::string& root) {
   unsigned count = 0;
   for (const auto& fd : std::filesystem::directory_iterator("/proc/self/fd")) {

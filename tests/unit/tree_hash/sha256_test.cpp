@@ -1,4 +1,4 @@
-// The examples of FIPS 180-2, and what is made of a sum.
+// The examples of FIPS 180-2, and the text of a sum.
 #include "tree_hash/sha256.hpp"
 
 #include <gtest/gtest.h>

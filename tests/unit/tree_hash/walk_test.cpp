@@ -36,7 +36,7 @@ std::string text_of(const entry& e) {
   return "?";
 }
 
-/// Looks at one entry after the other; files are let go at once.
+/// Walks one entry after the other and drops each file at once.
 std::string walked(const std::string& root, unsigned directories = 16, std::size_t most = 1) {
   counts found;
   walk w(root, directories, found);
@@ -125,7 +125,7 @@ TEST(a_walk, stops_when_its_task_is_to_stop) {
   auto walker = runtime.spawn(walk_once_cancelled(w, has_begun));
   while (!has_begun) std::this_thread::yield();
   walker.cancel();
-  EXPECT_EQ(walker.join(), 1U);  // the root's begin, which was found before
+  EXPECT_EQ(walker.join(), 1U);  // the begin of the root, which was found before
   EXPECT_EQ(found.now(), tally{});
 }
 
