@@ -1,9 +1,8 @@
-# bench/<suite>/*.cpp: one program a file, `bench/<suite>_<name>` in the build folder. What the programs of the suites that
-# the runner drives have in common lies in bench/support/*.cpp. Google Benchmark is optional: a file that includes it is left
-# out where it is missing.
+# bench/<suite>/*.cpp: one program per file, `bench/<suite>_<name>` in the build folder. bench/support/*.cpp has the code that
+# the programs share. Google Benchmark is optional: if it is missing, the files that include it are left out.
 #
-# With ROTA_COUNT_OPERATIONS there is each program twice: `<suite>_<name>_counting` runs on a library that counts its
-# read-modify-writes and system calls, so that the other one can be counted without that.
+# With ROTA_COUNT_OPERATIONS each program is built twice: `<suite>_<name>_counting` runs on a library that counts its
+# read-modify-writes and system calls. The other one does not, so its instructions can be counted.
 
 option(ROTA_COUNT_OPERATIONS "Build benchmarks that count read-modify-writes and system calls, too" OFF)
 find_package(benchmark QUIET)
@@ -15,7 +14,7 @@ file(GLOB _rota_bench_support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/sup
 function(rota_bench_support target library)
   add_library(${target} STATIC EXCLUDE_FROM_ALL ${_rota_bench_support})
   rota_own_target(${target})
-  # Benchmarks may look into rooms: they measure parts as well as the whole.
+  # Benchmarks may include src/: they measure parts of the library, too.
   target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/bench" "${PROJECT_SOURCE_DIR}/src")
   target_link_libraries(${target} PUBLIC ${library})
 endfunction()

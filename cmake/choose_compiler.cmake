@@ -1,5 +1,5 @@
-# The presets set ROTA_CHOOSE_CXX to the compiler they are named for; the environment variable ROTA_CXX overrules it.
-# Without a preset nothing is chosen here, and CMake's own rules hold.
+# The presets set ROTA_CHOOSE_CXX to the compiler they are named for; the environment variable ROTA_CXX overrides it.
+# Without a preset this file does nothing, and CMake chooses the compiler.
 
 if(NOT DEFINED ROTA_CHOOSE_CXX)
   return()
@@ -10,7 +10,7 @@ if(NOT "$ENV{ROTA_CXX}" STREQUAL "")
   set(_rota_cxx "$ENV{ROTA_CXX}")
 endif()
 
-# A name of its own in the cache: find_program looks again when another compiler is asked for.
+# One cache variable per compiler name, so that find_program searches again for another compiler.
 string(MAKE_C_IDENTIFIER "ROTA_FOUND_${_rota_cxx}" _rota_found)
 find_program(${_rota_found} "${_rota_cxx}")
 mark_as_advanced(${_rota_found})

@@ -1,16 +1,16 @@
-# What rota can do more where a package of somebody else's is installed: io_uring by liburing, names by c-ares, TLS by OpenSSL.
-# Sets ROTA_HAS_<name> to 0 or 1 for each, and ROTA_<name>_USES to the target that brings the package.
+# Optional components, which need other packages: io_uring by liburing, name resolution by c-ares, TLS by OpenSSL.
+# Sets ROTA_HAS_<name> to 0 or 1 for each, and ROTA_<name>_USES to the target of the package.
 
 set(_rota_components URING CARES TLS)
 set(_rota_URING_package liburing 2.3 liburing-dev)
 set(_rota_CARES_package libcares 1.18 libc-ares-dev)
 set(_rota_TLS_package openssl 3.0 libssl-dev)
-# A component without its files is not in this version.
+# If the files of a component do not exist, it is not in this version.
 set(_rota_URING_files src/base/linux/uring.cpp)
 set(_rota_CARES_files src/net/resolve_ares.cpp)
 set(_rota_TLS_files src/tls)
 
-# Sets ROTA_HAS_<name> and ROTA_<name>_USES, or `why` to what is missing.
+# Sets ROTA_HAS_<name> and ROTA_<name>_USES, or sets `why` to the name of what is missing.
 function(rota_find_component name why)
   set(ROTA_HAS_${name} 0 PARENT_SCOPE)
   list(GET _rota_${name}_package 0 module)
@@ -21,7 +21,7 @@ function(rota_find_component name why)
     return()
   endif()
   set(${why} "${module} ${version} is not there (Debian: ${debian})" PARENT_SCOPE)
-  # pkg-config would find what belongs to the machine itself.
+  # pkg-config would find packages of the build machine.
   if(CMAKE_CROSSCOMPILING)
     return()
   endif()
@@ -54,12 +54,12 @@ foreach(name IN LISTS _rota_components)
   endif()
 endforeach()
 
-# rota_use_components(<target>): what is compiled into librota.
+# rota_use_components(<target>): links the components that are compiled into librota.
 function(rota_use_components target)
   foreach(name URING CARES)
     target_compile_definitions(${target} PRIVATE ROTA_HAS_${name}=${ROTA_HAS_${name}})
     if(ROTA_HAS_${name})
-      # Installed, it is a name that the linker finds: see rota.pc and rotaTargets.cmake.
+      # After installation it is a name that the linker resolves: see rota.pc and rotaTargets.cmake.
       target_link_libraries(
         ${target} PRIVATE "$<BUILD_INTERFACE:${ROTA_${name}_USES}>" "$<INSTALL_INTERFACE:${ROTA_${name}_PACKAGE_LIBRARIES}>"
       )

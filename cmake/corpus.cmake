@@ -1,5 +1,5 @@
-# rota_unpack(<target> <archive> <folder>): a target that unpacks an archive, again whenever the archive changes. What the folder
-# had before is gone then.
+# rota_unpack(<target> <archive> <folder>): a target that unpacks an archive, and again whenever the archive changes.
+# It empties the folder first.
 function(rota_unpack target archive folder)
   add_custom_command(
     OUTPUT "${folder}.unpacked"

@@ -1,12 +1,12 @@
-# examples/<name>.cpp is a program; examples/<name>/ with a main.cpp is one, too. One that includes Boost or OpenSSL is left
-# out, with its unit tests, where that is missing; but a file <part>_with_tls.cpp has a <part>_without_tls.cpp beside it, which
-# is built instead where there is no rota::tls.
+# examples/<name>.cpp is a program; examples/<name>/ with a main.cpp is one, too. A program that includes Boost or OpenSSL is left
+# out, with its unit tests, if that is missing. Exception: beside a file <part>_with_tls.cpp there is a <part>_without_tls.cpp, which
+# is built instead if there is no rota::tls.
 
 find_path(ROTA_BOOST_INCLUDE boost/beast/http/basic_parser.hpp)
 mark_as_advanced(ROTA_BOOST_INCLUDE)
 find_package(OpenSSL 3.0 QUIET COMPONENTS Crypto)
 
-# rota_files_of_this_build(<list>): without those whose names say that they are for builds of the other kind.
+# rota_files_of_this_build(<list>): removes the files that are for builds of the other kind, with or without TLS, by their names.
 macro(rota_files_of_this_build files)
   if(TARGET rota_tls)
     list(FILTER ${files} EXCLUDE REGEX "_without_tls(_test)?\\.cpp$")
@@ -15,7 +15,7 @@ macro(rota_files_of_this_build files)
   endif()
 endmacro()
 
-# rota_example_libraries(<target> <name>): what the files of examples/<name>/ include beside rota.
+# rota_example_libraries(<target> <name>): adds the libraries that the files of examples/<name>/ include beside rota.
 function(rota_example_libraries target name)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/examples")
   if(ROTA_BOOST_INCLUDE)
@@ -44,8 +44,8 @@ function(rota_example_includes out name of)
   endforeach()
 endfunction()
 
-# example_<name>_parts: all files of examples/<name>/ but main.cpp, compiled once for the program, its unit tests and its fuzz targets.
-# Nothing where there are none.
+# Adds example_<name>_parts: all files of examples/<name>/ except main.cpp, compiled once for the program, its unit tests and its fuzz
+# targets. Adds nothing if there are no such files.
 function(rota_example_parts_library name)
   rota_example_parts(parts ${name})
   if(NOT parts)
@@ -69,7 +69,7 @@ function(rota_example name library)
   target_link_libraries(example_${name} PRIVATE ${library})
 endfunction()
 
-# Sets `out` to the packages that the files of examples/<name>/ need and that are not there.
+# Sets `out` to the missing packages that the files of examples/<name>/ need.
 function(rota_example_lacks out name)
   set(missing "")
   rota_example_includes(uses_boost ${name} boost)
@@ -84,7 +84,7 @@ function(rota_example_lacks out name)
   set(${out} "${missing}" PARENT_SCOPE)
 endfunction()
 
-# Sets `out` to the .cpp files of examples/<name>/ without its main.cpp: what a unit test of it links.
+# Sets `out` to the .cpp files of examples/<name>/ without its main.cpp, which its unit tests link.
 function(rota_example_parts out name)
   file(GLOB parts CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/${name}/*.cpp")
   list(FILTER parts EXCLUDE REGEX "/main\\.cpp$")
@@ -95,7 +95,7 @@ endfunction()
 file(GLOB _rota_example_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.cpp")
 foreach(file IN LISTS _rota_example_files)
   cmake_path(GET file STEM name)
-  # What includes the explorer runs on the model.
+  # An example that includes the explorer runs on the model.
   file(STRINGS "${file}" explores REGEX "^#include <rota/testing/explore.hpp>")
   file(STRINGS "${file}" uses_tls REGEX "^#include <rota/tls/")
   if(uses_tls AND TARGET rota_tls)

@@ -1,11 +1,11 @@
-# tests/fuzz/<name>_fuzz.cpp is a target of libFuzzer; `./dev fuzz` runs it.
+# tests/fuzz/<name>_fuzz.cpp is a libFuzzer target; `./dev fuzz` runs it.
 #
 #   fuzz_<name>       runs the committed inputs, tests/fuzz/corpus/<name>.tar.xz, once: a unit test, with every compiler
 #   libfuzzer_<name>  the fuzzer itself, with AddressSanitizer and UBSan; only with clang, and only when it is asked for
 #
-# A target that includes "file_server/..." fuzzes the parsers of that example, and is left out where what they need is missing;
-# one that includes <rota/tls/...> fuzzes librota_tls, where that is built; every other one fuzzes rooms of librota. These two may
-# include src/.
+# A target that includes "file_server/..." fuzzes the parsers of that example, and is left out if a package that they need is missing.
+# A target that includes <rota/tls/...> fuzzes librota_tls, if that is built. Every other target fuzzes modules of librota. The last two
+# kinds may include src/.
 
 include("${CMAKE_CURRENT_LIST_DIR}/corpus.cmake")
 set(_rota_fuzz_folder "${PROJECT_SOURCE_DIR}/tests/fuzz")
@@ -15,7 +15,7 @@ if(CMAKE_CXX_COMPILER_ID MATCHES Clang AND ROTA_SANITIZE STREQUAL none)
   set(_rota_can_fuzz ON)
 endif()
 
-# rota_instrumented(<target> <files>...): a library for libfuzzer_<name>.
+# rota_instrumented(<target> <files>...): adds an instrumented library for libfuzzer_<name>.
 function(rota_instrumented target)
   add_library(${target} STATIC EXCLUDE_FROM_ALL ${ARGN})
   target_compile_features(${target} PUBLIC cxx_std_23)
@@ -42,7 +42,7 @@ if(ROTA_BUILD_EXAMPLES)
   rota_example_lacks(_rota_fuzz_lacks file_server)
 endif()
 if(NOT _rota_fuzz_lacks)
-  # What reads bytes of a client knows nothing of the runtime: the fuzzers are built of these files alone. The programs that run the
+  # The files that parse client input do not use the runtime, so the fuzzers consist of these files only. The programs that run the
   # committed inputs link all parts of the server, which are compiled anyway.
   rota_example_parts(_rota_fuzzed file_server)
   list(FILTER _rota_fuzzed EXCLUDE REGEX "/(access_log|connections|encryption_[a-z_]+|options|serve_connection|server|session|session_send|transport)\\.cpp$")
@@ -56,7 +56,7 @@ if(NOT _rota_fuzz_lacks)
   endif()
 endif()
 
-# rota_fuzz_target(<name> <library>): its two programs.
+# rota_fuzz_target(<name> <library>): adds the two programs of a target.
 function(rota_fuzz_target name library)
   set(file "${_rota_fuzz_folder}/${name}_fuzz.cpp")
   add_executable(fuzz_${name} "${file}" "${_rota_fuzz_folder}/run_corpus.cpp")

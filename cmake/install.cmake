@@ -14,7 +14,7 @@ if(TARGET rota_tls)
   list(APPEND _rota_targets rota_tls)
 endif()
 
-# Everything that the install rules copy and the build makes: `cmake --build . --target rota_installables` comes before
+# All build products that the install rules copy. Run `cmake --build . --target rota_installables` before
 # `cmake --install`.
 add_custom_target(rota_installables)
 add_dependencies(rota_installables ${_rota_targets})
@@ -46,10 +46,10 @@ install(
   DESTINATION "${_rota_package_dir}"
 )
 
-# The pkg-config file finds its prefix from where it lies, so an installed tree may be moved.
+# The pkg-config file derives its prefix from its own location, so an installed tree may be moved.
 file(RELATIVE_PATH ROTA_PC_UP "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
 string(REGEX REPLACE "/$" "" ROTA_PC_UP "${ROTA_PC_UP}")
-# A static library leaves it to the program's linker to find what it uses.
+# With a static library, the linker of the program must find its dependencies.
 set(ROTA_PC_REQUIRES "")
 foreach(name URING CARES)
   if(ROTA_HAS_${name})
@@ -70,7 +70,7 @@ foreach(name IN LISTS _rota_pc)
   install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 endforeach()
 
-# The lint of the coroutine law: g++ 12 compiles some coroutines wrongly and says nothing, and this finds them.
+# The lint of the coroutine law: it finds coroutines that g++ 12 compiles wrongly without a message.
 install(
   PROGRAMS "${PROJECT_SOURCE_DIR}/tools/check_coroutines.py"
   DESTINATION "${CMAKE_INSTALL_DATADIR}/rota"

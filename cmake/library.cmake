@@ -3,12 +3,12 @@
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 
-# What the model replaces. Folders below src/.
+# Folders below src/ that the model replaces.
 set(ROTA_NATIVE_ONLY base/linux driver net fs process tls)
 set(ROTA_MODEL_ONLY testing simulated)
 
-# Sets `out` to those of `files` that lie in none of the folders. The path of the project may have characters that mean something in
-# a regular expression.
+# Sets `out` to the `files` that are in none of the folders. Compares relative paths, because the path of the project may have
+# characters with a meaning in a regular expression.
 function(rota_without_folders out files folders)
   set(kept "")
   string(REPLACE ";" "|" folders "${folders}")
@@ -27,8 +27,8 @@ rota_without_folders(ROTA_MODEL_SOURCES "${_rota_sources}" "${ROTA_NATIVE_ONLY};
 rota_without_folders(ROTA_SIMULATED_SOURCES "${_rota_sources}" "${ROTA_NATIVE_ONLY};testing")
 list(APPEND ROTA_SIMULATED_SOURCES "${PROJECT_SOURCE_DIR}/src/testing/context.cpp")
 
-# Source files that stay translation units of their own. The files of channel and sync each have their own version of the same small
-# functions. The others are what a static link takes only if it needs it: the guard, and what calls another library.
+# Source files that stay separate translation units. The files of channel and sync define small functions of the same names. The others
+# must be linked statically only if they are needed: the guard, and files that call another library.
 foreach(_rota_file IN LISTS _rota_sources)
   cmake_path(RELATIVE_PATH _rota_file BASE_DIRECTORY "${PROJECT_SOURCE_DIR}/src" OUTPUT_VARIABLE _rota_in_src)
   if(_rota_in_src MATCHES "^((channel|sync)/|base/guard\\.cpp$|base/linux/uring\\.cpp$|net/resolve(_ares)?\\.cpp$)")
@@ -38,8 +38,8 @@ endforeach()
 
 function(rota_library_target target)
   rota_own_target(${target})
-  # Under a sanitizer each source file of librota is a translation unit: an include that is missing is found, and so is a wrong order
-  # of initialisation between files. The other libraries have the same files.
+  # Under a sanitizer each source file of librota is a translation unit. That finds missing includes, and a wrong order of
+  # initialisation between files. The other libraries have the same files.
   if(ROTA_SANITIZE STREQUAL none OR target MATCHES "^rota_(model|simulated)$")
     rota_unity(${target} 12)
   endif()
@@ -52,7 +52,7 @@ function(rota_library_target target)
   target_compile_options(${target} PRIVATE -fno-semantic-interposition -ftls-model=initial-exec)
   # An await site in these files is the library's own: include/rota/detail/await_site.hpp.
   target_compile_definitions(${target} PRIVATE ROTA_DETAIL_LIBRARY=1)
-  # What reports and assertions print does not say where the library was built. Debug information keeps the path for debuggers.
+  # Reports and assertions do not print the folder of the build. Debug information keeps the path for debuggers.
   target_compile_options(${target} PRIVATE "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=rota/")
   set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   target_link_libraries(${target} PUBLIC Threads::Threads)
@@ -72,7 +72,7 @@ set_target_properties(
   rota PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
 )
 
-# What unit tests link: they call what librota.so hides.
+# Unit tests link this library, because they call functions that librota.so hides.
 if(BUILD_SHARED_LIBS AND ROTA_BUILD_TESTS)
   add_library(rota_rooms STATIC ${ROTA_SOURCES})
   rota_library_target(rota_rooms)
@@ -88,13 +88,13 @@ if(ROTA_BUILD_MODEL)
   target_compile_definitions(rota_model PUBLIC ROTA_MODEL=1)
   set_target_properties(rota_model PROPERTIES EXPORT_NAME testing)
 
-  # The same seam, on a machine that counts time: bench/scale.
+  # The same interface of src/base on a machine with simulated time: bench/scale.
   add_library(rota_simulated STATIC EXCLUDE_FROM_ALL ${ROTA_SIMULATED_SOURCES})
   rota_library_target(rota_simulated)
   target_compile_definitions(rota_simulated PUBLIC ROTA_MODEL=1 ROTA_SIMULATED=1)
 endif()
 
-# Beside librota, so that who does without TLS does without OpenSSL.
+# A separate library, so that programs without TLS do not need OpenSSL.
 if(ROTA_HAS_TLS)
   file(GLOB_RECURSE ROTA_TLS_SOURCES CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/tls/*.cpp")
   add_library(rota_tls ${ROTA_TLS_SOURCES})

@@ -4,7 +4,7 @@ option(ROTA_BUILD_EXAMPLES "Build rota's examples" ${PROJECT_IS_TOP_LEVEL})
 option(ROTA_BUILD_BENCH "Build rota's benchmarks" ${PROJECT_IS_TOP_LEVEL})
 option(ROTA_BUILD_MODEL "Build rota::testing, the library on the deterministic model" ${PROJECT_IS_TOP_LEVEL})
 option(ROTA_INSTALL "Make install rules for rota" ${PROJECT_IS_TOP_LEVEL})
-# Off for users: another version of a compiler may know another warning. The presets for work on rota set it.
+# Off for users: another compiler version may have other warnings. The presets for work on rota set it.
 option(ROTA_WERROR "Warnings in rota's own files are errors" OFF)
 option(ROTA_HARDEN "Compile rota's own targets with the hardening flags of release builds" OFF)
 
@@ -30,7 +30,7 @@ if(NOT _rota_asserts MATCHES "^(auto|on|off)$")
   message(FATAL_ERROR "rota: ROTA_ASSERTS is on, off or auto, not '${ROTA_ASSERTS}'")
 endif()
 
-# Of these see cmake/components.cmake.
+# The components: see cmake/components.cmake.
 foreach(_rota_name URING CARES TLS)
   set(ROTA_${_rota_name} auto CACHE STRING "on | off | auto: if what it needs is installed")
   set_property(CACHE ROTA_${_rota_name} PROPERTY STRINGS auto on off)
@@ -40,7 +40,7 @@ foreach(_rota_name URING CARES TLS)
   endif()
 endforeach()
 
-# A sanitizer makes some tests ten times as long.
+# With a sanitizer some tests take ten times as long.
 set(_rota_timeout 60)
 set(_rota_program_timeout 300)
 if(NOT ROTA_SANITIZE STREQUAL none)

@@ -1,29 +1,29 @@
-# rota_own_target(<target> [AS_USERS | AS_TEST [OPTIMISED_IN_PART]]): the flags of rota's own targets. All PRIVATE: a program that uses rota gets none
-# of them.
+# rota_own_target(<target> [AS_USERS | AS_TEST [OPTIMISED_IN_PART]]): sets the flags of rota's own targets.
+# All are PRIVATE: a program that uses rota gets none of them.
 # AS_USERS: compiled without the hardening flags, as a user's program is by default.
-# AS_TEST: in RelWithDebInfo compiled with line numbers only. The library that a test calls is compiled as ever.
+# AS_TEST: in RelWithDebInfo compiled with line numbers only. The library that a test calls is compiled as usual.
 #   ROTA_OPTIMISE_TESTS=OFF: at -O0 and without the hardening flags, which takes less than half of the time.
 #   ROTA_OPTIMISE_TESTS=PART: the same, except for tests that are OPTIMISED_IN_PART, which are the api tests and the models.
 #   Under AddressSanitizer: at -O0.
 #
 # Deliberately absent: -fcoro-aligned-allocation. It changes which operator new a coroutine frame uses, g++ has nothing
-# like it, and rota aligns what lives in its own objects, never locals of coroutines.
+# like it, and rota aligns only members of its own objects, never locals of coroutines.
 
 set(_rota_warnings -Wall -Wextra -Wshadow -Wconversion)
 if(ROTA_WERROR)
   list(APPEND _rota_warnings -Werror)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # At -O0 it takes a coroutine's own operator delete for that of another operator new: see docs/compilers.md.
+  # At -O0 g++ assigns a coroutine's own operator delete to another operator new: see docs/compilers.md.
   list(APPEND _rota_warnings -Wno-mismatched-new-delete)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION MATCHES "^12\\.")
-  # At -O3 and with some -march g++ 12 takes an assignment to a std::string, or a sum of two, for a copy onto itself (GCC bugs
-  # 105329, 105651).
+  # At -O3 and with some -march g++ 12 wrongly warns that an assignment to a std::string, or a sum of two, copies a string onto itself
+  # (GCC bugs 105329, 105651).
   list(APPEND _rota_warnings -Wno-restrict)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT ROTA_SANITIZE STREQUAL none)
-  # GCC's manual: with -fsanitize these two report what the instrumented code seems to do.
+  # GCC's manual: with -fsanitize these two warnings have false positives for the instrumented code.
   list(APPEND _rota_warnings -Wno-maybe-uninitialized -Wno-stringop-overflow)
 endif()
 
@@ -31,23 +31,23 @@ set(_rota_sanitize_compile "")
 set(_rota_sanitize_link "")
 if(NOT ROTA_SANITIZE STREQUAL none)
   if(ROTA_SANITIZE STREQUAL address AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    # With `undefined` as well g++ takes nearly twice as long. That is what ubsan-gcc is for.
+    # With `undefined` in addition g++ takes nearly twice as long. The preset ubsan-gcc does that.
     set(_rota_sanitize_link -fsanitize=address)
   elseif(ROTA_SANITIZE STREQUAL address)
     set(_rota_sanitize_link -fsanitize=address,undefined)
   else()
     set(_rota_sanitize_link -fsanitize=${ROTA_SANITIZE})
   endif()
-  # clang sees the use of a destroyed frame only at -O0, g++ at every level.
+  # clang detects the use of a destroyed frame only at -O0, g++ at every level.
   set(_rota_level -O1)
   if(ROTA_SANITIZE STREQUAL address AND CMAKE_CXX_COMPILER_ID MATCHES Clang)
     set(_rota_level -O0)
   endif()
-  # -g1: a report names functions and lines, and what a debugger would want besides is a quarter of g++'s time.
-  # Without -fno-sanitize-recover a program that UBSan has complained about exits 0.
+  # -g1: a report names functions and lines. Full debug information would take a quarter of g++'s time.
+  # Without -fno-sanitize-recover a program exits with 0 after a report of UBSan.
   set(_rota_sanitize_compile ${_rota_sanitize_link} ${_rota_level} -g1 -fno-sanitize-recover=all -fno-omit-frame-pointer)
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    # It takes the address of a thread_local for null: see docs/compilers.md.
+    # g++ treats the address of a thread_local as null: see docs/compilers.md.
     list(APPEND _rota_sanitize_compile -DROTA_DETAIL_HIDE_TLS=1)
   endif()
 endif()
@@ -119,13 +119,13 @@ function(rota_own_target target)
   endif()
 endfunction()
 
-# rota_unity(<target> <batch>): compiles <batch> source files to a translation unit, so that headers are read and templates are
+# rota_unity(<target> <batch>): compiles <batch> source files as one translation unit, so that headers are read and templates are
 # instantiated once for all of them. With ROTA_UNITY=OFF each source file is a translation unit.
 function(rota_unity target batch)
   if(ROTA_UNITY)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${batch})
     if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-      # It takes a source file of a batch for a header, in which an anonymous namespace would be wrong.
+      # g++ treats a source file of a batch as a header, in which an anonymous namespace would be wrong.
       target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
     endif()
   endif()

@@ -1,4 +1,4 @@
-# _rota_compiler(<prefix>): this project's C++ compiler as rota/detail/guard.hpp tells compilers apart. <prefix>_name: "g++ 12",
+# _rota_compiler(<prefix>): the C++ compiler of this project, as rota/detail/guard.hpp distinguishes compilers. <prefix>_name: "g++ 12",
 # "clang 19"; empty if it is neither, or if C++ is not enabled. <prefix>_command: how a user calls it.
 function(_rota_compiler prefix)
   string(REGEX MATCH "^[0-9]+" major "${CMAKE_CXX_COMPILER_VERSION}")

@@ -1,17 +1,17 @@
-# Six kinds of tests, six folders, one label each. Folders may be empty: rooms appear over time.
+# The kinds of tests: one folder and one label each. A folder may be empty.
 #
-#   tests/unit/<room>/*.cpp   unit     one program a room, or a folder of examples/; may include src/
-#   tests/api/*.cpp           api      one program a file; public headers only; `testing` in the name: on the model
+#   tests/unit/<room>/*.cpp   unit     one program per module, or per folder of examples/; may include src/
+#   tests/api/*.cpp           api      one program per file; public headers only; `testing` in the name: on the model
 #   tests/api/*_test.sh       api      one script for an example that is a folder, with its program
-#   tests/model/*.cpp         model    one program a file, on the model
+#   tests/model/*.cpp         model    one program per file, on the model
 #   tests/mutants/*.mutants   mutants  one test for all: sources broken on purpose; only with `ctest -C mutants -L mutants`
-#   tests/compile/*.cpp       compile  what must (*_ok.cpp) and must not (*_fails.cpp) compile
-#   tests/stress/*.cpp        stress   one program a file, without GoogleTest; only with `ctest -C stress`, `./dev stress`
+#   tests/compile/*.cpp       compile  files that must (*_ok.cpp) and must not (*_fails.cpp) compile
+#   tests/stress/*.cpp        stress   one program per file, without GoogleTest; only with `ctest -C stress`, `./dev stress`
 #
 # examples/<name>.cpp runs as an api test, unless it says `// NOT A TEST: why`.
 
 if(CMAKE_CROSSCOMPILING)
-  # Debian has the library for the machine itself, and its sources.
+  # Debian has the library for the build machine, and its sources.
   set(INSTALL_GTEST OFF)
   set(BUILD_GMOCK OFF)
   add_subdirectory(/usr/src/googletest "${PROJECT_BINARY_DIR}/googletest" EXCLUDE_FROM_ALL SYSTEM)
@@ -25,8 +25,8 @@ include(GoogleTest)
 
 set(_rota_tests "${PROJECT_SOURCE_DIR}/tests")
 
-# Sets `out` to those of `files` that can be linked in this build: clang's ThreadSanitizer defines operator new itself, so a
-# file that replaces it to count allocations has no place there, nor one that asks such a file.
+# Sets `out` to those of `files` that can be linked in this build. clang's ThreadSanitizer defines operator new itself, so files that
+# replace it to count allocations are left out there, and so are files that use such a file.
 function(rota_linkable out files)
   set(kept "")
   foreach(file IN LISTS files)
@@ -70,7 +70,7 @@ function(rota_program target kind library)
     rota_own_target(${target} AS_TEST OPTIMISED_IN_PART)
   endif()
   rota_unity(${target} 8)
-  # What tests share replaces functions of the system, such as operator new, and stands alone.
+  # Shared test files replace functions of the system, such as operator new, so they are separate translation units.
   set(support ${ARGN})
   list(FILTER support EXCLUDE REGEX "_(test|model)\\.cpp$")
   set_source_files_properties(${support} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
@@ -82,12 +82,12 @@ function(rota_program target kind library)
   target_link_libraries(${target} PRIVATE ${library})
 endfunction()
 
-# What does I/O is run once more on the other backend, as `<test>.uring`; a test that finds no ring there says that it is skipped.
+# Tests with I/O run once more on the other backend, as `<test>.uring`. A test that finds no ring reports that it is skipped.
 set(_rota_does_io "^(unit_(driver|net|fs|process|io|faults)|api_(cause_matrix_io|promised_io|promised_net|promised_fs|scenario_.*|shutdown_.*))$")
 set(_rota_second_pass "${_rota_tests}/support/second_pass.cpp")
 
-# A program of GoogleTest cases, each a test of its own, so that a hang has a name and an end. Under a sanitizer the program is one test:
-# to start it, and to look for leaks at its end, takes 50 ms and more, and so once is enough. A hang has a name there, too: that of the last case in the output.
+# A program of GoogleTest cases. Each case is a separate test, so that a hang has a name and a timeout. Under a sanitizer the program is one
+# test, because its start and its leak check take 50 ms and more. A hang has a name there, too: that of the last case in the output.
 function(rota_gtest target label library)
   rota_program(${target} ${label} ${library} ${ARGN})
   target_link_libraries(${target} PRIVATE GTest::gtest GTest::gtest_main)
@@ -101,7 +101,7 @@ function(rota_gtest target label library)
     if(ROTA_HAS_URING AND target MATCHES "${_rota_does_io}")
       target_sources(${target} PRIVATE "${_rota_second_pass}")
       add_test(NAME ${target}.uring COMMAND ${target})
-      # Where there is no ring all cases are skipped. One that is skipped alone is no reason to call the program so.
+      # Without a ring all cases are skipped. The program counts as skipped only then, not if a single case is skipped.
       set_tests_properties(
         ${target}.uring PROPERTIES LABELS ${label} TIMEOUT ${ROTA_PROGRAM_TIMEOUT} ENVIRONMENT ROTA_IO=uring
                                    SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\] every test: "
@@ -162,7 +162,7 @@ foreach(folder IN LISTS _rota_rooms)
   rota_gtest(unit_${room} unit ${library} ${files})
   target_include_directories(unit_${room} PRIVATE "${PROJECT_SOURCE_DIR}/src")
   if(room STREQUAL tls)
-    # Certificates, and peers that are not rota's.
+    # For certificates, and for peers that call OpenSSL directly.
     target_link_libraries(unit_${room} PRIVATE ${ROTA_TLS_USES})
   endif()
   if(EXISTS "${PROJECT_SOURCE_DIR}/examples/${room}")
@@ -173,7 +173,7 @@ foreach(folder IN LISTS _rota_rooms)
   endif()
 endforeach()
 
-# The same programs where the system makes no ring. Not under a sanitizer: it does not like to be traced.
+# The same programs on a system that refuses to create a ring. Not under a sanitizer, which does not work under ptrace.
 if(ROTA_HAS_URING AND ROTA_SANITIZE STREQUAL none AND NOT CMAKE_CROSSCOMPILING)
   foreach(case io:ENOSYS:does_not_ask net:ENOSYS:does_not_ask net:EPERM:does_not_ask driver:ENOSYS:asks driver:ENOMEM:asks)
     string(REPLACE ":" ";" case "${case}")
@@ -195,7 +195,7 @@ endif()
 # --- api
 file(GLOB _rota_api CONFIGURE_DEPENDS "${_rota_tests}/api/*.cpp")
 rota_linkable(_rota_api "${_rota_api}")
-# They compare tables of docs/pool.md and docs/cancel-safety.md with what is tested.
+# These tests compare tables of docs/pool.md and docs/cancel-safety.md with the tested behaviour.
 set_source_files_properties(
   "${_rota_tests}/api/regress_pool_coroutine_test.cpp"
   "${_rota_tests}/api/regress_pool_coroutine_tls_test.cpp"
@@ -216,7 +216,8 @@ foreach(file IN LISTS _rota_api)
   endif()
 endforeach()
 
-# What an empty object says must not depend on asserts. These files are built once more as a user's release build includes the headers.
+# The behaviour of an empty object must not depend on asserts. These files are built once more with NDEBUG, as a user's release build
+# includes the headers.
 foreach(file IN LISTS _rota_api)
   cmake_path(GET file STEM name)
   if(name MATCHES "^regress_empty_" AND TARGET api_${name})
@@ -241,8 +242,8 @@ if(ROTA_BUILD_EXAMPLES)
   endforeach()
 endif()
 
-# Examples that a script tries: tests/api/<name>_test.sh PROGRAM. Not under ThreadSanitizer: it holds a signal back for as long as
-# the thread that gets it waits on a futex of rota's, which it does not know.
+# Examples with a test script: tests/api/<name>_test.sh PROGRAM. Not under ThreadSanitizer: it delays a signal as long as the
+# receiving thread waits on a futex of rota, which it does not know.
 file(GLOB _rota_scripts CONFIGURE_DEPENDS "${_rota_tests}/api/*_test.sh")
 foreach(file IN LISTS _rota_scripts)
   cmake_path(GET file STEM name)
@@ -261,11 +262,11 @@ if(TARGET rota_model)
     cmake_path(GET file STEM name)
     rota_gtest(model_${name} model rota_model "${file}")
     target_include_directories(model_${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
-    # A trace tells rota's own steps by the folder of their file, which the library names so: cmake/library.cmake.
+    # A trace recognizes rota's own steps by the folder of their file; the library uses the same prefix: cmake/library.cmake.
     target_compile_options(model_${name} PRIVATE "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/src/=rota/src/")
   endforeach()
 
-  # ./dev scale, which runs on a library of its own.
+  # ./dev scale, which has its own library.
   add_executable(bench_scale "${PROJECT_SOURCE_DIR}/bench/scale/scale.cpp")
   set_target_properties(
     bench_scale PROPERTIES OUTPUT_NAME scale RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bench"
@@ -335,7 +336,7 @@ if(Python3_Interpreter_FOUND)
     NAME bench.runner
     COMMAND "${Python3_EXECUTABLE}" -B -m unittest discover -s "${PROJECT_SOURCE_DIR}/tools/bench" -p "*_test.py"
   )
-  # The load of the suite `echo`, on servers that do wrong.
+  # The load of the suite `echo`, on faulty servers.
   find_package(Threads REQUIRED)
   add_executable(tests_echo_load "${PROJECT_SOURCE_DIR}/bench/echo/load.cpp")
   rota_own_target(tests_echo_load AS_USERS)

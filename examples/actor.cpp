@@ -1,4 +1,5 @@
-// A cache in front of a slow source: an actor that tasks ask, that waits for the source itself, and that is made anew when it fails.
+// A cache in front of a slow source, as an actor. Tasks send it requests; it may suspend while it serves one;
+// it is constructed again after a failure.
 #include <rota/gate/actor.hpp>
 #include <rota/runtime.hpp>
 #include <rota/time.hpp>
@@ -14,13 +15,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Only its actor touches it, so it needs no lock, although its functions wait in the middle.
+/// Only the actor accesses it, so it needs no lock, although its functions suspend in the middle.
 class cache {
  public:
   rota::task<std::size_t> length_of(std::string key) {
     if (const auto known = lengths_.find(key); known != lengths_.end()) co_return known->second;
     ++fetches_;
-    co_await rota::sleep_for(1ms);  // a database, say
+    co_await rota::sleep_for(1ms);  // for example, a database
     if (key == "broken") throw std::runtime_error("the source is broken");
     co_return lengths_[key] = key.size();
   }
@@ -56,15 +57,16 @@ int main() {
                                    {.error_policy = rota::gate::on_error::restart,
                                     .restarts = {.limit = 3, .within = 1min, .pause = 1ms}});
 
-  // Two askers, four keys: each is fetched once.
+  // Two tasks look up four different keys. Each key is fetched once.
   auto one = tasks.spawn(sum_of(lengths.ref(), {"bolt", "nut", "washer"}));
   auto two = tasks.spawn(sum_of(lengths.ref(), {"washer", "nut", "screw"}));
   const std::size_t sum = one.join() + two.join();
   const int fetches = lengths.call([](cache& it) { return it.fetches(); });
   std::printf("%zu letters, fetched %d times\n", sum, fetches);
 
-  // What a question throws goes to the asker. What a function of tell() throws is a failure of the actor: the actor begins anew, and
-  // mailbox_options::on_unhandled writes a line on standard error.
+  // An exception from a function of ask() is rethrown in the asking task. An exception from a function of
+  // tell() is a failure of the actor: the actor is restarted, and mailbox_options::on_unhandled writes a line
+  // to standard error.
   bool heard = false;
   try {
     tasks.block_on(sum_of(lengths.ref(), {"broken"}));
@@ -78,7 +80,7 @@ int main() {
               static_cast<unsigned long long>(lengths.stats().restarts),
               fetches_of_the_new_one);
 
-  // An asker need not wait for ever: what has not begun by then is not called.
+  // An ask() can have a time limit: if the function has not begun by then, the actor does not call it.
   lengths.pause();
   const bool replied = tasks.block_on(replies_within(lengths.ref(), 2ms));
   std::printf("paused: %s\n", replied ? "it replied" : "no reply");

@@ -1,4 +1,5 @@
-// The words of a text that arrives in pieces: a generator that waits for the next piece, and gives word after word.
+// Splits a text that arrives in pieces into words. The generator waits for the next piece and yields one word
+// after the other.
 #include <rota/async_generator.hpp>
 #include <rota/channel/bounded.hpp>
 #include <rota/rota.hpp>
@@ -13,7 +14,7 @@ rota::async_generator<std::string> words(rota::channel::receiver<std::string> pi
   std::string word;
   for (;;) {
     const auto piece = co_await pieces.recv();
-    if (!piece) break;  // nobody sends any more
+    if (!piece) break;  // all senders are gone
     for (const char c : *piece) {
       if (c != ' ') {
         word += c;

@@ -1,4 +1,4 @@
-// Three tasks that average a row of numbers with their neighbours, step by step.
+// Three tasks average a row of numbers with their neighbours, step by step.
 #include <rota/rota.hpp>
 #include <rota/sync/barrier.hpp>
 
@@ -15,7 +15,7 @@ struct row {
   std::array<double, parts> now{0, 9, 0};
   std::array<double, parts> next{};
   rota::sync::barrier step{parts};
-  int steps = 0;  // the leader counts
+  int steps = 0;  // only the leader writes it
 
   [[nodiscard]] double mean() const { return (now[0] + now[1] + now[2]) / 3; }
 };

@@ -1,4 +1,4 @@
-// Two tasks make numbers, three tasks and a thread add them up; nobody is more than eight ahead.
+// Two tasks produce numbers; three tasks and a thread add them up. At most eight numbers wait in the channel.
 #include <rota/channel/bounded.hpp>
 #include <rota/rota.hpp>
 
@@ -14,7 +14,7 @@ constexpr int each = 1'000;
 rota::task<void> make(rota::channel::sender<int> to) {
   for (int i = 1; i <= each; ++i) {
     const auto how = co_await to.send(i);
-    if (how != rota::channel::send_status::sent) co_return;  // nobody receives any more
+    if (how != rota::channel::send_status::sent) co_return;  // all receivers are gone
   }
 }
 
@@ -22,7 +22,7 @@ rota::task<long> add_up(rota::channel::receiver<int> from) {
   long sum = 0;
   for (;;) {
     const auto item = co_await from.recv();
-    if (!item.has_value()) co_return sum;  // the last sender has gone
+    if (!item.has_value()) co_return sum;  // all senders are gone, and the channel is empty
     sum += *item;
   }
 }
@@ -31,7 +31,7 @@ rota::task<long> use(rota::channel::sender<int> to, rota::channel::receiver<int>
   for (int i = 0; i < 2; ++i) rota::spawn(make(to)).detach();
   {
     const auto gone = std::move(to);
-  }  // those of the tasks are the last
+  }  // from here on the two tasks own the only senders
   std::vector<rota::join_handle<long>> all;
   for (int i = 0; i < 3; ++i) all.push_back(rota::spawn(add_up(from)));
   long sum = 0;

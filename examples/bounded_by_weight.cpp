@@ -1,4 +1,5 @@
-// Buffers of different sizes go from two tasks to a slow one: at most 16 of them, and at most 4 KiB in all, are on their way.
+// Two tasks send buffers of different sizes to one consumer. At most 16 buffers, with at most 4 KiB in all,
+// are in the channel.
 #include <rota/channel/bounded_by_weight.hpp>
 #include <rota/rota.hpp>
 
@@ -15,7 +16,7 @@ constexpr std::size_t budget = 4096;
 
 rota::task<void> produce(rota::channel::weighed_sender<buffer> to, std::size_t step) {
   for (std::size_t size = step; size <= 2000; size += step) {
-    const auto how = co_await to.send(buffer(size));  // waits for a place, and for room for `size` bytes
+    const auto how = co_await to.send(buffer(size));  // waits for a slot, and for `size` free bytes
     if (how != rota::channel::send_status::sent) co_return;
   }
 }

@@ -1,4 +1,5 @@
-// Publish and subscribe: news for whoever is there. One subscriber comes later, one is slow and loses some, and knows how many.
+// Publish and subscribe: each subscriber receives the messages that are sent after it subscribed. One
+// subscriber joins late. A slow subscriber loses messages and learns how many.
 #include <rota/channel/broadcast.hpp>
 #include <rota/rota.hpp>
 
@@ -17,7 +18,7 @@ struct account {
   std::uint64_t lost = 0;
 };
 
-/// Notes the kind of everything that comes, until the publisher goes.
+/// Counts the received and the lost messages until the publisher is gone.
 rota::task<account> subscriber(rota::channel::broadcast_receiver<news> from) {
   account mine;
   for (;;) {
@@ -25,7 +26,7 @@ rota::task<account> subscriber(rota::channel::broadcast_receiver<news> from) {
     if (item.has_value()) {
       ++mine.received;
     } else if (item.error().why == rota::channel::recv_status::lagged) {
-      mine.lost += item.error().lagged;  // it goes on with the oldest that is left
+      mine.lost += item.error().lagged;  // the next recv() returns the oldest message that is left
     } else {
       co_return mine;
     }
@@ -42,11 +43,11 @@ void publish(rota::channel::broadcast_sender<news>& to, int from, int until) {
 rota::task<bool> all(rota::channel::broadcast_sender<news> to) {
   auto early = rota::spawn(subscriber(to.subscribe()));
   publish(to, 0, count / 2);
-  auto late = rota::spawn(subscriber(to.subscribe()));  // begins at now
+  auto late = rota::spawn(subscriber(to.subscribe()));  // receives only messages that are sent from now on
   publish(to, count / 2, count);
   {
     const auto gone = std::move(to);
-  }  // the end
+  }  // the last sender is gone: this ends the subscribers
   const account first = co_await early;
   const account second = co_await late;
   std::printf("early: %llu and %llu lost\n",
@@ -61,7 +62,7 @@ rota::task<bool> all(rota::channel::broadcast_sender<news> to) {
 }  // namespace
 
 int main() {
-  auto [to, from] = rota::channel::broadcast<news>(16);  // the last 16 are kept for who is slow
+  auto [to, from] = rota::channel::broadcast<news>(16);  // the last 16 messages are kept for slow receivers
   std::uint64_t seen = 0;
   std::thread slow([mine = std::move(from), &seen]() mutable {
     for (;;) {

@@ -1,4 +1,5 @@
-// A warehouse: tasks take parts as soon as there are enough of them, and a thread brings some now and then.
+// A warehouse. Each task takes parts as soon as there are enough for it. A thread delivers parts now and
+// then.
 #include <rota/rota.hpp>
 #include <rota/sync/condition_variable.hpp>
 
@@ -16,7 +17,7 @@ struct warehouse {
   bool closed = false;
 };
 
-/// How many it got: all that it wants, or none when the warehouse closes.
+/// Returns the number of parts taken: `wanted`, or 0 if the warehouse closes first.
 rota::task<int> takes(warehouse& w, int wanted) {
   auto held = co_await w.lock.lock();
   const auto enough = [&w, wanted] { return w.parts >= wanted || w.closed; };
@@ -32,7 +33,7 @@ void brings(warehouse& w, int times, int each) {
       const auto held = w.lock.blocking_lock();
       w.parts += each;
     }
-    w.delivered.notify_all();  // those that want few, and those that want many
+    w.delivered.notify_all();  // notify_all: the waiters wait for different numbers of parts
   }
   const auto held = w.lock.blocking_lock();
   w.closed = true;

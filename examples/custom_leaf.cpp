@@ -1,4 +1,4 @@
-// A leaf of one's own: a task waits for a number that any thread may deliver.
+// A custom leaf: a task waits for a number that any thread may deliver.
 #include <rota/leaf.hpp>
 #include <rota/runtime.hpp>
 
@@ -20,7 +20,7 @@ class mailslot {
       value_ = value;
       waiting = std::move(waiting_);
     }
-    waiting.wake();  // outside of the lock
+    waiting.wake();  // outside of the critical section
   }
 
   class wait_leaf final : public rota::leaf {

@@ -1,4 +1,4 @@
-// A queue of one's own for the workers of a pool, tried before it is used.
+// A custom queue for the workers of a pool. The program tests the queue before a pool uses it.
 #include <rota/pool/custom_queue.hpp>
 #include <rota/testing/queue_contract.hpp>
 
@@ -11,7 +11,8 @@ namespace {
 
 using rota::pool::queued_work;
 
-/// The larger priority first, and among equals the smaller id: works that are queued again keep their turn.
+/// Orders works by priority, the largest first, and then by id, the smallest first. A work that is queued
+/// again keeps its place.
 class by_id {
  public:
   void set(queued_work work) { works_.insert(work); }

@@ -1,5 +1,6 @@
-// A small protocol over any stream: lines with a command, answered by a length and so many bytes. Here both sides are in one program, and talk through
-// memory; over TCP they would be the same.
+// A small protocol over any stream. The client sends a command on a line; the server answers with a length
+// and as many bytes. Here both sides run in one program and talk through memory; over TCP the code would be
+// the same.
 #include <rota/io/algorithms.hpp>
 #include <rota/io/buffered_reader.hpp>
 #include <rota/io/buffered_writer.hpp>
@@ -24,7 +25,7 @@ using rota::io::result;
 
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-/// "say SOMETHING": its length on a line, and itself.
+/// Answers "say TEXT" with the length of TEXT on a line, followed by TEXT.
 template <rota::io::stream S>
 rota::task<int> serve(S stream) {
   rota::io::buffered_reader<S> in(stream);
@@ -33,7 +34,7 @@ rota::task<int> serve(S stream) {
   auto commands = rota::io::lines(in, 1000);
   for (;;) {
     const auto command = co_await commands.next();
-    if (!command || !command->has_value()) break;  // the end, or a line that is too long
+    if (!command || !command->has_value()) break;  // the end of the stream, or a line that is too long
     if (!(*command)->starts_with("say ")) continue;
     const std::string_view what = (*command)->substr(4);
     const std::string head = std::to_string(what.size()) + "\n";
@@ -73,7 +74,8 @@ rota::task<std::string> ask(S stream) {
 }
 
 rota::task<bool> talk() {
-  auto [ours, theirs] = rota::io::duplex(8);  // less than a line: each side waits for the other
+  // the buffer is shorter than a line, so each side must wait for the other
+  auto [ours, theirs] = rota::io::duplex(8);
   auto [answers, served] = co_await rota::when_all(ask(std::move(ours)), serve(std::move(theirs)));
   std::printf("%s %d served\n", answers.c_str(), served);
   co_return answers == "hello;what you like;" && served == 2;

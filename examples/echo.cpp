@@ -22,8 +22,8 @@ rota::task<void> echo(tcp_stream stream) {
   std::array<std::byte, 4096> buffer;
   for (;;) {
     const result<std::size_t> got = co_await stream.read(buffer);
-    if (!got.has_value()) co_return;  // gone
-    if (*got == 0) break;             // finished
+    if (!got.has_value()) co_return;  // the connection is broken
+    if (*got == 0) break;             // the client has finished
     const result<std::size_t> sent = co_await stream.write_all(std::span(buffer).first(*got));
     if (!sent.has_value()) co_return;
   }

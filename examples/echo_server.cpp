@@ -1,7 +1,7 @@
-// An echo server of the shape of a real one: a limit of connections, limits of time, a log, a clean shutdown.
+// An echo server with the parts of a real one: a connection limit, time limits, a log, a clean shutdown.
 //
 //   echo_server PORT    serves until Ctrl-C
-//   echo_server         talks to itself, and ends as by Ctrl-C
+// echo_server         connects to itself, then shuts down as after Ctrl-C
 #include <rota/net/tcp_listener.hpp>
 #include <rota/net/tcp_stream.hpp>
 #include <rota/rota.hpp>
@@ -28,7 +28,7 @@ namespace {
 constexpr auto patience = 30s;  // for each read and each write
 constexpr std::size_t most_connections = 1000;
 
-/// A connection's line in the log, written when it ends, also if it is cancelled.
+/// Writes the log line of a connection when the connection ends, also if it is cancelled.
 struct log_line {
   std::string peer;
   std::size_t bytes = 0;
@@ -36,7 +36,7 @@ struct log_line {
   ~log_line() { std::printf("%s: %zu bytes, %s\n", peer.c_str(), bytes, end.c_str()); }
 };
 
-/// Returns why it ended.
+/// Returns the reason why the connection ended.
 rota::task<std::string> echo(tcp_stream& stream, std::size_t& bytes) {
   std::array<std::byte, 4096> buffer;
   for (;;) {
@@ -49,7 +49,8 @@ rota::task<std::string> echo(tcp_stream& stream, std::size_t& bytes) {
     const auto answer = std::span(buffer).first(*got);
     const result<std::size_t> sent = co_await rota::timeout(patience, stream.write_all(answer));
     if (!sent.has_value()) {
-      static_cast<void>(stream.reset_on_close());  // or the kernel keeps what the peer does not take
+      // otherwise the kernel keeps the bytes that the peer does not take
+      static_cast<void>(stream.reset_on_close());
       co_return "write: " + sent.error().message();
     }
     bytes += *sent;
@@ -61,7 +62,7 @@ rota::task<void> connection(tcp_stream stream) {
   log_line line{.peer = peer.has_value() ? peer->to_string() : "?"};
   try {
     line.end = co_await echo(stream, line.bytes);
-  } catch (const std::exception& e) {  // it would cancel the other connections
+  } catch (const std::exception& e) {  // an exception that left the task would cancel the other connections
     line.end = e.what();
   }
 }
@@ -84,7 +85,7 @@ rota::task<void> serve_until_signal(tcp_listener& listener, rota::scope& connect
     rota::unix_signal signals = rota::unix_signal::open({SIGINT, SIGTERM}).value();
     std::printf("listening on %s\n", listener.local_endpoint()->to_string().c_str());
     co_await rota::when_any(accept_all(std::move(listener), connections), signals.next());
-  }  // nobody listens now, and the next Ctrl-C kills
+  }  // the listener is closed; the next Ctrl-C kills the process
   std::printf("stopping, %zu connections\n", connections.size());
   connections.cancel();
 }
@@ -104,7 +105,7 @@ rota::task<bool> serve_port(std::string port) {
   co_return co_await serve(tcp_listener::bind(endpoint::parse("0.0.0.0:" + port)));
 }
 
-/// A client is answered, asks for the shutdown, and sees that this closes its connection.
+/// A client gets an answer, raises SIGINT, and sees that the shutdown closes its connection.
 rota::task<bool> talk_to_itself() {
   constexpr std::string_view text = "hello";
   std::array<std::byte, 16> buffer;

@@ -1,4 +1,4 @@
-// A gate that opens for all, and a turnstile that lets one pass for each set().
+// A gate that opens for all waiters, and a turnstile that lets one waiter pass for each set().
 #include <rota/rota.hpp>
 #include <rota/sync/event.hpp>
 
@@ -11,14 +11,14 @@ namespace {
 struct stadium {
   rota::sync::event gate;
   rota::sync::event turnstile{rota::sync::event_reset::automatic, rota::sync::event_state::set};
-  int inside = 0;  // only who is in the turnstile counts
+  int inside = 0;  // only the task that is in the turnstile writes it
 };
 
 rota::task<void> visits(stadium& at) {
   co_await at.gate.wait();
   co_await at.turnstile.wait();
   ++at.inside;
-  at.turnstile.set();  // the next, please
+  at.turnstile.set();  // let the next task pass
 }
 
 rota::task<void> opens(stadium& at) {

@@ -1,4 +1,5 @@
-// Four threads that measure and one that sums up: each has a queue of its own, and the one sleeps while all of them are empty.
+// Four threads measure and one thread sums up. Each producer has its own queue. The consumer sleeps while all
+// queues are empty.
 #include <rota/gate/fan_in.hpp>
 
 #include <array>
@@ -23,7 +24,7 @@ constexpr int samples_each = 10'000;
 
 void measure(fan_in<sample>::producer& to, std::size_t meter) {
   for (int value = 1; value <= samples_each; ++value) {
-    // Waits while the segment is full. Closed: nobody wants to know any more.
+    // Blocks while the segment is full. Fails once the consumer has closed the fan-in.
     if (to.push({meter, value}) != send_status::sent) return;
   }
 }
@@ -35,7 +36,8 @@ int main() {
 
   std::vector<std::jthread> threads;
   for (std::size_t meter = 0; meter < meters; ++meter) {
-    // The producer goes with its thread; when all are gone, and everything was taken, that is the end.
+    // The producer is destroyed with its thread. The consumer ends when all producers are gone and all items
+    // are taken.
     threads.emplace_back([to = in.make_producer(), meter]() mutable { measure(to, meter); });
   }
 

@@ -1,4 +1,5 @@
-// A directory of one's own, files in it: written, read where one likes, replaced as a whole, mapped, and found again by a walk.
+// Creates a temporary directory and files in it: writes them, reads them at offsets, replaces one atomically,
+// maps one, and finds them again by a walk.
 #include <rota/fs/directory.hpp>
 #include <rota/fs/file.hpp>
 #include <rota/fs/mapping.hpp>
@@ -25,7 +26,7 @@ T demand(fs::result<T> r) {
   if constexpr (!std::is_void_v<T>) return std::move(*r);
 }
 
-/// By offsets: any number of tasks may do so at once.
+/// Reads and writes at explicit offsets, so any number of tasks may use the file at the same time.
 rota::task<std::string> write_and_read(const std::string& path) {
   fs::file f = demand(co_await fs::file::create_new(path));
   const std::string text = "Files never say that they are ready.\n";
@@ -57,11 +58,12 @@ rota::task<std::size_t> files_below(std::string root) {
 }
 
 rota::task<bool> work() {
-  const fs::temp_dir mine = demand(co_await fs::temp_dir::create());  // it goes with all that is in it
+  // its destructor removes it and all that is in it
+  const fs::temp_dir mine = demand(co_await fs::temp_dir::create());
   const std::string word = co_await write_and_read(mine.at("first"));
   demand(co_await fs::create_dir_all(mine.at("a/b/c")));
   demand(co_await fs::write(mine.at("a/b/c/settings"), "old\n"));
-  // Whoever opens it finds the old ones or the new ones, also after a crash.
+  // Every reader that opens the file finds the old content or the new content, also after a crash.
   demand(co_await fs::write_atomically(mine.at("a/b/c/settings"), "new\nones\n"));
   const std::size_t lines = co_await lines_of(mine.at("a/b/c/settings"));
   const std::size_t files = co_await files_below(mine.path());

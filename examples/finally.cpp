@@ -1,4 +1,4 @@
-// Cleaning up with co_await, whatever the end of the work: here it is cancelled.
+// Clean-up with co_await, however the work ends. Here the work is cancelled.
 #include <rota/finally.hpp>
 #include <rota/runtime.hpp>
 #include <rota/spawn.hpp>

@@ -1,5 +1,5 @@
-// Two bugs that a test finds once in a thousand runs, or never: explore() finds each within a second, and says how to see it
-// again. This program links rota::testing; docs/find-a-race.md walks through it.
+// Two bugs that a test finds once in a thousand runs, or never. explore() finds each within a second and
+// prints how to reproduce it. This program links rota::testing; docs/find-a-race.md walks through it.
 #include <rota/rota.hpp>
 #include <rota/testing/explore.hpp>
 #include <rota/testing/shared.hpp>
@@ -16,11 +16,12 @@ namespace testing = rota::testing;
 
 namespace {
 
-// --- a cache that asks a slow origin: each page once
+// --- a cache in front of a slow origin: it must fetch each page once
 
 class cache {
  public:
-  // The look and the act are two steps: between them the task waits for the origin, and another one may look, too.
+  // Bug: check-then-act race. Between find() and store() the task waits for the origin, and another task may
+  // check, too.
   rota::task<std::string> get(int page) {
     if (const std::string* const known = find(page)) co_return *known;
     std::string text = co_await fetch(page);
@@ -28,7 +29,7 @@ class cache {
     co_return text;
   }
 
-  // Who comes second waits for the first.
+  // The second task waits until the first has stored the page.
   rota::task<std::string> get_once(int page) {
     while (begins_to_fetch(page) == false) {
       if (const std::string* const known = find(page)) co_return *known;
@@ -86,11 +87,11 @@ rota::task<> two_readers() {
   testing::check(shared.fetches() == 1, "the origin is asked once");
 }
 
-// --- an account: what is paid in is there
+// --- an account: every payment must arrive in the balance
 
 class account {
  public:
-  // Each step is safe, and the sum of them is not.
+  // Bug: lost update. The load and the store are atomic, but the two together are not.
   void pay_in(int amount) {
     const int before = balance_.load();
     balance_.store(before + amount);

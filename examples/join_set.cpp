@@ -1,4 +1,4 @@
-// Results as they finish.
+// Takes the results of a set of tasks in the order in which the tasks finish.
 #include <rota/join_set.hpp>
 #include <rota/runtime.hpp>
 #include <rota/time.hpp>
@@ -23,7 +23,7 @@ rota::task<int> late() {
 rota::task<int> sum() {
   rota::join_set<int> squares;
   for (int i = 1; i <= 4; ++i) squares.spawn(square(i));
-  // One member may be cancelled alone, from any thread.
+  // One member of the set can be cancelled alone, from any thread.
   const rota::abort_handle slow = squares.spawn(late());
   slow.cancel();
   int total = 0;

@@ -1,4 +1,4 @@
-// A service that waits until its three parts are loaded; a plain thread waits with it.
+// A service waits until its three parts are loaded. A plain thread waits for them, too.
 #include <rota/rota.hpp>
 #include <rota/sync/latch.hpp>
 

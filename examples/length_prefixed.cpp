@@ -1,5 +1,6 @@
-// A protocol of messages with their length in front: four bytes, the most significant first, and so many bytes of body. The server answers each
-// message with the same text in capitals. Here both sides are in one program, and talk through memory; over TCP they would be the same.
+// A protocol of messages with a length prefix: four bytes, the most significant first, then as many bytes of
+// body. The server answers each message with the same text in capitals. Here both sides run in one program
+// and talk through memory; over TCP the code would be the same.
 #include <rota/error.hpp>
 #include <rota/io/algorithms.hpp>
 #include <rota/io/buffered_reader.hpp>
@@ -38,7 +39,8 @@ std::size_t length_of(std::span<const std::byte> header) {
   return length;
 }
 
-/// The next message; nothing at the end of the stream. Cancelled between header and body, it has used up neither.
+/// Returns the next message, or an empty optional at the end of the stream. Cancel-safe: if it is cancelled
+/// between the header and the body, it has consumed neither.
 template <rota::io::reader R>
 rota::task<result<std::optional<std::string>>> next_message(rota::io::buffered_reader<R>& in) {
   const auto header = co_await in.fill(header_size);
@@ -60,7 +62,7 @@ rota::task<int> serve(S stream) {
   int served = 0;
   for (;;) {
     auto message = co_await next_message(in);
-    if (!message.has_value() || !message->has_value()) break;  // an error, or the end
+    if (!message.has_value() || !message->has_value()) break;  // an error, or the end of the stream
     std::string text = std::move(**message);
     for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     const std::string answer = framed(text);
@@ -87,7 +89,8 @@ rota::task<std::string> ask(S stream) {
 }
 
 rota::task<bool> talk() {
-  auto [ours, theirs] = rota::io::duplex(7);  // less than a message: each comes in parts
+  // the buffer is shorter than a message, so each message arrives in parts
+  auto [ours, theirs] = rota::io::duplex(7);
   auto [answers, served] = co_await rota::when_all(ask(std::move(ours)), serve(std::move(theirs)));
   std::printf("%s %d served\n", answers.c_str(), served);
   co_return answers == "HELLO;;LENGTH FIRST;" && served == 3;

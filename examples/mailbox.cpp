@@ -1,4 +1,4 @@
-// A bank: one mailbox holds the accounts, and its handler is called for one message at a time, so it needs no lock.
+// A bank. One mailbox holds the accounts. Its handler runs for one message at a time, so it needs no lock.
 #include <rota/gate/mailbox.hpp>
 
 #include <cstdio>
@@ -45,7 +45,7 @@ int main() {
     }
   }
   bank.close();
-  bank.join();  // everything that was sent is done
+  bank.join();  // returns when all sent messages have been handled
 
   std::printf("%d in all, %d refused\n", accounts["ann"] + accounts["bob"], refused);
   return accounts["ann"] + accounts["bob"] == 2000 ? 0 : 1;

@@ -1,4 +1,4 @@
-// One lock for tasks of a runtime and a plain thread.
+// One lock, used by tasks of a runtime and by a plain thread.
 #include <rota/rota.hpp>
 #include <rota/sync/mutex.hpp>
 
@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A log that both write to: lines never mix.
+/// A log that tasks and a thread write to. The lock keeps their lines apart.
 struct log {
   rota::sync::mutex lock;
   std::string text;
@@ -21,7 +21,7 @@ rota::task<void> writes(log& to, char who) {
   for (int i = 0; i < 3; ++i) {
     const auto held = co_await to.lock.lock();
     to.text += who;
-    co_await rota::yield();  // the lock is kept, and no thread is
+    co_await rota::yield();  // the task keeps the lock while it is suspended; it occupies no thread
     to.text += who;
   }
 }

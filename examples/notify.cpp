@@ -1,4 +1,4 @@
-// A worker that is told of new work by notify_one, and readers that wait until a number is high enough by notify_all.
+// notify_one tells a worker about new work. notify_all tells readers that a number has changed.
 #include <rota/rota.hpp>
 #include <rota/sync/notify.hpp>
 
@@ -11,7 +11,7 @@ namespace {
 
 struct board {
   rota::sync::notify work;     // there may be something to do
-  rota::sync::notify changed;  // `done` is another
+  rota::sync::notify changed;  // the value of `done` has changed
   std::atomic<int> open = 0;
   std::atomic<int> done = 0;
 };
@@ -19,7 +19,7 @@ struct board {
 rota::task<void> works(board& b, int until) {
   while (b.done < until) {
     if (b.open == 0) {
-      co_await b.work.wait();  // a call that came before is stored
+      co_await b.work.wait();  // returns at once if notify_one() was called before: the call is stored
       continue;
     }
     --b.open;
@@ -28,7 +28,7 @@ rota::task<void> works(board& b, int until) {
   }
 }
 
-/// Looks after it has asked for the next call, so that none is lost in between.
+/// Registers for the next notify_all() before it reads `done`, so there is no lost wakeup in between.
 rota::task<int> reads(board& b, int wanted) {
   for (;;) {
     auto next = b.changed.wait();

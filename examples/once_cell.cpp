@@ -1,4 +1,4 @@
-// Settings that are loaded once, by the first of many tasks that asks for them; the first attempt fails.
+// Settings that are loaded once, by the first of many tasks. The first attempt fails.
 #include <rota/rota.hpp>
 #include <rota/sync/once_cell.hpp>
 
@@ -12,7 +12,7 @@ namespace {
 
 struct store {
   rota::sync::once_cell<std::string> settings;
-  int attempts = 0;  // of one at a time
+  int attempts = 0;  // only one attempt runs at a time
 };
 
 rota::task<std::string> load(store& s) {

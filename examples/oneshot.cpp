@@ -1,4 +1,4 @@
-// A thread that knows nothing of tasks answers one.
+// A plain thread sends one answer to a task.
 #include <rota/channel/oneshot.hpp>
 #include <rota/rota.hpp>
 

@@ -1,4 +1,4 @@
-// Looking at how a task ended, without an exception.
+// Reads how a task ended, without an exception.
 #include <rota/runtime.hpp>
 #include <rota/spawn.hpp>
 #include <rota/this_task.hpp>

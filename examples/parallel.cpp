@@ -1,4 +1,5 @@
-// Loops on all workers: the primes below ten million, counted, listed and sorted by their last digits.
+// Parallel loops on all workers: the primes below ten million are counted, listed and sorted by their last
+// digits.
 #include <rota/parallel.hpp>
 #include <rota/runtime.hpp>
 
@@ -22,7 +23,7 @@ bool is_prime(std::uint32_t n) {
 }
 
 rota::task<bool> primes() {
-  // Each item has a place of its own: the calls share nothing that they write.
+  // Each item has its own byte, so no two calls write to the same memory.
   std::vector<unsigned char> found(limit);
   co_await rota::parallel_for(0U, limit, [&](std::uint32_t n) { found[n] = is_prime(n) ? 1 : 0; });
 

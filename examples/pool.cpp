@@ -1,4 +1,4 @@
-// A pool of threads: works with results, priorities, an order, retries, time limits, and control from outside.
+// A thread pool: works with results, priorities, an order, retries and time limits, controlled from outside.
 #include <rota/pool/this_work.hpp>
 #include <rota/pool/thread_pool.hpp>
 #include <rota/stop_token.hpp>
@@ -20,7 +20,7 @@ int main() {
   auto sum = threads.submit([] { return 40 + 2; });
   std::printf("the sum is %d\n", sum.fetch().value());
 
-  // One after the other; the second takes the result of the first.
+  // A dependency: the second work starts after the first and takes its result.
   auto text = threads.submit([] { return std::string("three words here"); });
   auto words = threads.submit_when(
       {.priority = 5},
@@ -32,7 +32,7 @@ int main() {
       text);
   std::printf("it has %d words\n", words.fetch().value());
 
-  // A work that fails now and then is tried again, after a pause that doubles.
+  // Retries: a work that fails now and then is tried again, after a pause that doubles.
   int attempts = 0;
   auto unsteady = threads.submit(
       [&attempts] {
@@ -42,12 +42,14 @@ int main() {
       {.retry = {.limit = 5, .backoff = 1ms}});
   std::printf("it took %d attempts\n", unsteady.fetch().value());
 
-  // A time limit stops what looks for it: here by a wait of the library.
+  // A time limit: the work is asked to stop, and stops at its next cancellation point. Here that is a wait of
+  // the library.
   auto slow = threads.submit([] { pool::this_work::sleep_for(1h); }, {.timeout = 5ms});
   const auto end = slow.fetch();
   std::printf("the slow one was %s, because of %s\n", to_string(slow.status()), to_string(end.reason()));
 
-  // Whoever takes a stop token is asked by it. A group is stopped, paused or waited for as one.
+  // A work that takes a stop token learns from it that it should stop. A group is stopped, paused or waited
+  // for as a whole.
   for (int i = 0; i < 3; ++i) {
     static_cast<void>(threads.submit(
         [](const std::stop_token& stop) {
@@ -58,7 +60,7 @@ int main() {
   threads.stop("watchers");
   threads.wait("watchers");
 
-  // A coroutine is a work whose thread goes to others while it waits.
+  // A coroutine as a work: while it waits, its thread runs other works.
   auto waits = threads.submit([]() -> rota::task<int> {
     co_await rota::sleep_for(1ms);
     co_return 7;

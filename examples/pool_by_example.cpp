@@ -1,4 +1,4 @@
-// One function for each thing that one wants of a pool: look for the one that you need. docs/pool.md says the rest.
+// One function for each use of a pool: find the one that you need. docs/pool.md explains the rest.
 #include <rota/pool/events.hpp>
 #include <rota/pool/fetch_if.hpp>
 #include <rota/pool/parallel.hpp>
@@ -36,7 +36,7 @@ void expect(const char* what, bool right) {
   wrong += right ? 0 : 1;
 }
 
-// A function, and what it returns; one that throws; one with arguments; and one of which nobody wants to know.
+// A function that returns a value; one that throws; one with arguments; and functions without a handle.
 void sync(pool::thread_pool& p) {
   auto answer = p.submit([] { return 42; });
   auto bad = p.submit([]() -> int { throw std::runtime_error("no"); });
@@ -51,7 +51,8 @@ void sync(pool::thread_pool& p) {
              sum == 6);
 }
 
-// A coroutine: its thread goes to others while it waits, and it is one work from its first line to its last.
+// A coroutine as a work. While it waits, its thread runs other works. It is one work from its first line to
+// its last.
 void async(pool::thread_pool& p) {
   auto w = p.submit(
       []() -> rota::task<int> {
@@ -62,7 +63,8 @@ void async(pool::thread_pool& p) {
   expect("async", w.fetch().value() == 7);
 }
 
-// A callback is told how the work ended, before whoever waits for it goes on. Works that have none get the pool's.
+// A callback runs when the work has ended, before the waiters go on. A work without a callback gets the
+// default callback of the pool.
 void callback() {
   int defaults = 0;  // one thread: one callback at a time
   pool::thread_pool p(
@@ -77,11 +79,11 @@ void callback() {
   expect("callback", seen == 5 && defaults == 1);
 }
 
-// Whoever has no handle asks by id, or by what the results are, if they are stored.
+// Stored results can be fetched without a handle: by id, by a predicate, or by group.
 void results_by_id(pool::thread_pool& p) {
   const pool::work_id id = p.submit([] { return 9; }, {.name = "nine", .store_result = true}).id();
-  const auto found = p.fetch<int>(id);  // waits for it
-  const auto again = p.fetch<int>(id);  // the pool keeps it no longer
+  const auto found = p.fetch<int>(id);  // waits for the result
+  const auto again = p.fetch<int>(id);  // empty: the first fetch has taken the result
   for (int i = 0; i < 10; ++i) p.submit([i] { return i; }, {.store_result = true});
   p.wait_idle();
   const auto large = pool::fetch_if<int>(p, [](const pool::work_end& end) { return *end.value<int>() > 6; });
@@ -91,13 +93,14 @@ void results_by_id(pool::thread_pool& p) {
   const std::array ids{p.submit([] { return 1; }, {.group = "three", .store_result = true}).id(),
                        p.submit([] { return 2; }, {.group = "three", .store_result = true}).id()};
   p.submit([] { return 3; }, {.group = "three", .store_result = true});
-  const auto two = p.fetch<int>(ids);        // in this order; waits for both
+  const auto two = p.fetch<int>(ids);        // in the order of `ids`; waits for both
   const auto third = p.fetch<int>("three");  // the one that is left
   expect("results of several",
          two[0]->value() == 1 && two[1]->value() == 2 && third.size() == 1 && third[0].second.value() == 3);
 }
 
-// Among works that wait the larger priority begins first. So that all of them do wait, the only thread is busy meanwhile.
+// The queued work with the largest priority begins first. The first work keeps the only thread busy, so that
+// all others are queued.
 void priority() {
   pool::thread_pool p({.max_threads = 1});
   std::atomic<bool> all_there{false};
@@ -113,7 +116,7 @@ void priority() {
   expect("priority", order == "abc");
 }
 
-// Nothing begins before the start; then they begin in the order in which they came.
+// Nothing begins before start(). Then the works begin in the order of their submission.
 void start_suspended() {
   pool::thread_pool p({.max_threads = 1, .start = pool::start_mode::suspended});
   int ran = 0;
@@ -124,7 +127,7 @@ void start_suspended() {
   expect("start suspended", is_held && ran == 1);
 }
 
-// What has a name in common is waited for, stopped and limited as one.
+// A group is waited for, stopped and limited as a whole.
 void group(pool::thread_pool& p) {
   std::atomic<int> now{0}, most{0};
   p.limit_group("downloads", 1);
@@ -140,7 +143,8 @@ void group(pool::thread_pool& p) {
   expect("group", most == 1);
 }
 
-// What comes after others, with or without their results. If one of them fails, it fails without having run.
+// A work that starts after others, with or without their results. If one of them fails, it fails without
+// having run.
 void dependency(pool::thread_pool& p) {
   auto a = p.submit([] { return 1; });
   auto b = p.submit([] { return 2; });
@@ -158,7 +162,7 @@ void dependency(pool::thread_pool& p) {
   expect("dependency", sum.fetch().value() == 3 && root == bad.id() && bad.fetch().has_exception());
 }
 
-// A failure is followed by another attempt.
+// A retry: after a failure the work is tried again.
 void retry(pool::thread_pool& p) {
   int attempts = 0;
   auto w = p.submit(
@@ -169,24 +173,26 @@ void retry(pool::thread_pool& p) {
   expect("retry", w.fetch().has_value() && attempts == 3);
 }
 
-// When the time is over the work is asked to stop.
+// A time limit: when it expires, the work is asked to stop.
 void timeout(pool::thread_pool& p) {
   auto w = p.submit([] { this_work::sleep_for(1h); }, {.timeout = 5ms});
   const auto end = w.fetch();
   expect("timeout", end.is_cancelled() && end.reason() == rota::cancel_reason::timeout);
 }
 
-// From outside: what has not begun is taken back; what runs is asked to stop, and looks for that, or waits at a checkpoint.
+// Cancel and stop. A work that has not begun is removed. A running work is asked to stop; it notices that at
+// a checkpoint or when it checks its token.
 void control(pool::thread_pool& p) {
   std::atomic<int> turns{0};
   auto loop = p.submit([&] {
-    for (;; ++turns) this_work::checkpoint();  // here it is paused, and stopped
+    for (;; ++turns) this_work::checkpoint();  // a pause or a stop takes effect here
   });
-  auto other = p.submit([](const std::stop_token& asked) {  // the last parameter, with <rota/stop_token.hpp>
+  // the token is the last parameter; needs <rota/stop_token.hpp>
+  auto other = p.submit([](const std::stop_token& asked) {
     while (!asked.stop_requested()) std::this_thread::yield();
   });
   auto later = p.submit([] {}, {.after = {loop.id()}});
-  const bool is_taken_back = later.cancel();  // it waits for the first, and so has not begun
+  const bool is_taken_back = later.cancel();  // it depends on the first work, and so has not begun
   while (turns == 0 || other.status() != pool::work_status::running) std::this_thread::yield();
   loop.pause();
   while (loop.status() != pool::work_status::paused) std::this_thread::yield();
@@ -195,10 +201,11 @@ void control(pool::thread_pool& p) {
   other.wait();
   expect("control",
          is_taken_back && loop.fetch().is_cancelled() && loop.status() == pool::work_status::stopped &&
-             other.status() == pool::work_status::succeeded);  // it looked, and returned
+             other.status() == pool::work_status::succeeded);  // it has checked its token, and returned
 }
 
-// A full queue: here submit() throws; rejection::block waits, caller_runs lends its thread, discard_... lose one.
+// A full queue. rejection::abort: submit() throws. rejection::block waits; caller_runs runs the work on the
+// calling thread; discard_... drops one work.
 void rejection() {
   pool::thread_pool p({.max_threads = 1, .queue_limit = 1, .on_full = pool::rejection::abort});
   std::atomic<bool> open{false};
@@ -218,7 +225,7 @@ void rejection() {
   expect("rejection", is_full);
 }
 
-// A loop over the pool's threads and this one.
+// A parallel loop over the threads of the pool and the calling thread.
 void loops(pool::thread_pool& p) {
   std::vector<int> squares(1000);
   pool::for_index(p, 0, 1000, [&](int i) { squares[static_cast<std::size_t>(i)] = i * i; });
@@ -226,7 +233,8 @@ void loops(pool::thread_pool& p) {
   expect("loops", sum == std::accumulate(squares.begin(), squares.end(), 0L));
 }
 
-// A queue that the pool watches: a work for each item, two at a time. One that fails comes back, three times at most.
+// A watch submits a work for each item of a queue, at most two at a time. An item that fails is put back, at
+// most three times.
 void watching(pool::thread_pool& p) {
   pool::source<int> numbers(100);
   std::atomic<int> sum{0};
@@ -241,18 +249,18 @@ void watching(pool::thread_pool& p) {
       },
       how);
   for (int i = 1; i <= 4; ++i) static_cast<void>(numbers.try_push(i));
-  w.wait();  // its end would leave what it has not begun in the source
+  w.wait();  // without it, the end of the watch would leave the items that have not begun in the source
   expect("watching", sum == 10 && w.stats().put_back == 1);
 }
 
-// Whoever subscribes is told of everything, also of what nobody else catches.
+// An observer is told of every event, also of exceptions that no other code catches.
 class counter final : public pool::observer {
  public:
   void work_ended(const pool::work_end& /*end*/) override { ++ended; }
   std::atomic<int> ended{0};
 };
 void events() {
-  counter seen;  // outlives its subscription, and that ends before the pool
+  counter seen;  // outlives its subscription, which ends before the pool
   pool::thread_pool p({.max_threads = 1});
   const pool::subscription told = p.subscribe(seen);
   for (int i = 0; i < 3; ++i) p.submit([] {});
@@ -260,7 +268,7 @@ void events() {
   expect("events", seen.ended == 3);
 }
 
-// Counts of the moment, and totals.
+// Current counts and totals.
 void status() {
   pool::thread_pool p({.min_threads = 2, .max_threads = 2, .time_one_in = 1});
   p.submit_bulk(10, [](std::size_t) {}, {});
@@ -269,8 +277,9 @@ void status() {
   expect("status", s.threads == 2 && s.submitted == 10 && s.succeeded == 10 && s.outstanding == 0);
 }
 
-// A work that waits for works which it has submitted. Its own come to the queue of its own thread; the newest is taken first by that
-// thread, and the oldest, which is the largest piece, by one that has nothing to do; and who waits runs others meanwhile.
+// Nested works: a work waits for works that it has submitted. They go to the queue of its own thread. That
+// thread takes the newest first. An idle thread steals the oldest, which is the largest piece. A waiting work
+// runs other works meanwhile.
 long sum_of(pool::thread_pool& p, std::span<const long> numbers) {
   if (numbers.size() <= 100) return std::accumulate(numbers.begin(), numbers.end(), 0L);
   const auto half = numbers.size() / 2;

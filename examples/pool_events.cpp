@@ -1,4 +1,4 @@
-// What a pool tells: of each work, and of itself.
+// An observer receives the events of a pool and of each of its works.
 #include <rota/pool/events.hpp>
 #include <rota/pool/thread_pool.hpp>
 
@@ -18,7 +18,7 @@ class journal final : public pool::observer {
     if (end.will_retry) ++attempts_that_failed;
   }
   void work_cancelled(const pool::work_end& /*end*/) override { ++cancelled; }
-  // What the others throw comes here, and harms nobody.
+  // Receives exceptions that callbacks throw. They do no other harm.
   void error(const pool::pool_error& what) override {
     if (what.from == pool::error_from::callback) ++bad_callbacks;
   }

@@ -1,4 +1,4 @@
-// Works that depend on each other, drawn with what they took: pipe the output to `dot -Tsvg`.
+// Works that depend on each other. Prints the graph with the run times: pipe the output to `dot -Tsvg`.
 #include <rota/pool/graph.hpp>
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// Loops over the threads of a pool: the calling thread takes part.
+// Parallel loops over the threads of a pool. The calling thread takes part.
 #include <rota/pool/parallel.hpp>
 
 #include <atomic>
@@ -24,7 +24,7 @@ int main() {
 
   const long sum = pool::reduce(threads, 0L, 1'000'001L, 0L, [](long i) { return i; }, std::plus<>());
 
-  // The first body that returns loop::stop ends it: no other begins.
+  // The first body that returns loop::stop ends the loop: no further call begins.
   std::atomic<int> found{0};
   pool::for_index(threads, 1, 1'000'000, {.how = pool::chunking::dynamic, .grain = 100}, [&](int n) {
     if (n % 777'777 != 0) return pool::loop::go_on;

@@ -1,5 +1,5 @@
-// Files to be fetched come in through a queue of bounded length; a pool takes them out, at most two at a time. What does not succeed
-// comes back, and after three more attempts it lies aside.
+// File names arrive in a bounded queue. A pool fetches the files, at most two at a time. An item that fails
+// is put back into the queue. After three more failed attempts the source keeps it aside.
 #include <rota/pool/thread_pool.hpp>
 #include <rota/pool/watch.hpp>
 
@@ -20,7 +20,8 @@ int main() {
   how.works.group = "fetch";
   std::atomic<int> failures{0};
   how.works.callback =
-      [&failures](const pool::work_end& end) {  // takes note of each failure, so the pool reports none
+      // counts each failure; because there is a callback, the pool does not report it
+      [&failures](const pool::work_end& end) {
         if (end.status == pool::work_status::failed) ++failures;
       };
   const pool::watch w = pool::watch_source(
@@ -36,7 +37,7 @@ int main() {
   for (const char* name : {"readme", "unsteady", "missing", "licence"}) {
     if (files.try_push(name) != pool::push_status::pushed) std::printf("no room for %s\n", name);
   }
-  w.wait();  // until all that came in is done with
+  w.wait();  // until all items that were pushed have been handled
   const pool::watch_stats s = w.stats();
   std::printf("%d fetched, %d failures; %d times one came back\n",
               fetched.load(),
@@ -45,7 +46,7 @@ int main() {
   while (const std::optional<std::string> name = files.try_take_given_up())
     std::printf("given up: %s\n", name->c_str());
 
-  w.stop();  // from now on what comes in stays there
+  w.stop();  // items that are pushed from now on stay in the source
   static_cast<void>(files.try_push("later"));
   return fetched == 3 && s.given_up == 1 && files.size() == 1 ? 0 : 1;
 }

@@ -1,7 +1,7 @@
-// Forwards TCP connections to another address, both ways, until each side has finished.
+// Forwards TCP connections to another address, in both directions, until each side has finished.
 //
 //   port_forward 127.0.0.1:8080 192.0.2.7:80    until Ctrl-C
-//   port_forward                                forwards to itself, and ends
+// port_forward                                forwards to itself, then ends
 #include <rota/channel/select.hpp>
 #include <rota/io/copy.hpp>
 #include <rota/io/limited.hpp>
@@ -34,7 +34,7 @@ namespace {
 
 using rota::net::address_family;
 
-/// Small parts go on at once, and a peer that has vanished is noticed.
+/// Small writes are sent at once, and a vanished peer is detected.
 result<void> prepare(tcp_stream& stream) {
   const rota::net::keepalive often{.idle = 60s, .interval = 10s, .count = 6};
   const result<void> at_once = stream.set_nodelay(true);
@@ -56,7 +56,7 @@ rota::task<void> connection(tcp_stream stream, endpoint to) {
   std::string end;
   try {
     end = co_await forward(client, to);
-  } catch (const std::exception& e) {  // it would cancel the other connections
+  } catch (const std::exception& e) {  // an exception that left the task would cancel the other connections
     end = e.what();
   }
   std::printf("%s: %llu bytes there, %llu back, %s\n",
@@ -66,7 +66,7 @@ rota::task<void> connection(tcp_stream stream, endpoint to) {
               end.c_str());
 }
 
-/// Until `stop`; then the connections that are open go on.
+/// Accepts connections until `stop` is set. Open connections go on after that.
 rota::task<void> accept_all(tcp_listener& listener,
                             endpoint to,
                             rota::sync::event& stop,
@@ -86,7 +86,7 @@ rota::task<void> accept_all(tcp_listener& listener,
 rota::task<void> serve(tcp_listener& listener, endpoint to, rota::sync::event& stop) {
   co_await rota::with_scope([&](rota::scope& connections) -> rota::task<void> {
     co_await accept_all(listener, to, stop, connections);
-    listener.close();  // who connects now is refused
+    listener.close();  // new connections are refused from here on
   });
 }
 
@@ -120,7 +120,7 @@ rota::task<bool> serve_until_signal(std::string from, std::string to) {
   co_return true;
 }
 
-/// What was sent, the other way round.
+/// Sends the received text back, reversed.
 rota::task<void> answer(tcp_listener& listener) {
   tcp_stream stream = (co_await listener.accept()).value();
   std::string all;

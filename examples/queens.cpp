@@ -1,4 +1,5 @@
-// A search that forks at every node: in how many ways can so many queens stand on a board without seeing each other?
+// A search that forks at every node: in how many ways can n queens stand on an n x n board without attacking
+// each other?
 #include <rota/inplace_vector.hpp>
 #include <rota/runtime.hpp>
 #include <rota/when.hpp>
@@ -10,7 +11,7 @@ namespace {
 
 constexpr unsigned most_columns = 12;
 
-/// Columns that are taken, and the diagonals, as seen from the next row.
+/// The taken columns and diagonals, as bits, as seen from the next row.
 struct board {
   unsigned columns = 0;
   unsigned down = 0;
@@ -19,7 +20,7 @@ struct board {
 
 rota::task<unsigned> solutions(board queens, unsigned row, unsigned size) {
   if (row == size) co_return 1U;
-  // One child for each free column; the list is a part of this frame. Nothing starts before the co_await.
+  // One child for each free column. The list is a part of this frame. No child starts before the co_await.
   rota::inplace_vector<rota::task<unsigned>, most_columns> children;
   for (unsigned column = 0; column < size; ++column) {
     const unsigned here = 1U << column;
@@ -27,7 +28,7 @@ rota::task<unsigned> solutions(board queens, unsigned row, unsigned size) {
     const board next{queens.columns | here, (queens.down | here) << 1U, (queens.up | here) >> 1U};
     children.push_back(solutions(next, row + 1, size));
   }
-  // Children that no other worker takes run in this task's place, at the price of a call.
+  // A child that no other worker steals runs on this worker, at the cost of a function call.
   const auto found = co_await rota::when_all(std::move(children));
   unsigned total = 0;
   for (const unsigned each : found) total += each;

@@ -1,5 +1,5 @@
-// A call to a service that may be slow, fail, or be away: a limit for each attempt, pauses that grow between attempts, and a breaker that keeps
-// callers from a service that is away.
+// Recipe: call a service that may be slow, fail, or be down. Each attempt has a time limit. The pause between
+// attempts grows. A circuit breaker keeps callers from a service that is down.
 #include <rota/rota.hpp>
 #include <rota/sync/event.hpp>
 
@@ -17,17 +17,20 @@ namespace {
 enum class failure { refused, late, away };
 using answer = std::expected<int, failure>;
 
-/// Of one service. Tasks of one worker at a time: give it a sync::mutex if they run on several.
+/// A circuit breaker for one service. It has no lock: all its callers must run on one worker. Put a
+/// sync::mutex around it if they run on several workers.
 class breaker {
  public:
   using clock = std::chrono::steady_clock;
 
-  /// Of a call that was let through. A new generation begins when the breaker opens, and with each probe.
+  /// Identifies a call that was let through. A new generation begins when the breaker opens, and with each
+  /// probe.
   struct token {
     std::uint64_t generation;
   };
 
-  /// Open: no call goes through until the pause is over; then one does, the probe, and decides. Nothing: the call must not be made.
+  /// Returns a token if the call may be made, or nullopt if it must not. While the breaker is open, no call
+  /// goes through until the pause is over. Then one call goes through, the probe, and its result decides.
   [[nodiscard]] std::optional<token> lets_through() {
     if (failures_ >= most_failures) {
       if (is_probing_ || clock::now() < open_until_) return std::nullopt;
@@ -36,8 +39,9 @@ class breaker {
     }
     return token{generation_};
   }
-  /// What became of a call that was let through. One of an earlier generation is late: it was let through before the breaker opened, and
-  /// decides nothing. A cancelled call says nothing of the service: its guard calls forget().
+  /// Records the result of a call that was let through. A call of an earlier generation is ignored: it was
+  /// let through before the breaker opened. The result of a cancelled call is unknown: the caller calls
+  /// forget() instead.
   void note(token of, bool went_well) {
     if (of.generation != generation_) return;
     is_probing_ = false;
@@ -46,7 +50,7 @@ class breaker {
     open_until_ = clock::now() + pause;
     ++generation_;
   }
-  /// If it was the probe, the next call may be one.
+  /// Releases the token. If it was the token of the probe, the next call may be the probe.
   void forget(token of) {
     if (of.generation == generation_) is_probing_ = false;
   }
@@ -61,10 +65,10 @@ class breaker {
   clock::time_point open_until_{};
 };
 
-/// For the service: its first calls fail, one of them by silence.
+/// A fake service. Its first calls fail, one of them by never answering.
 struct service {
   int silent_call = 0;
-  rota::sync::event* held = nullptr;  // calls that come wait for it
+  rota::sync::event* held = nullptr;  // if set, calls wait for it
   int calls = 0;
   bool is_back = false;
 
@@ -80,7 +84,7 @@ struct service {
 rota::task<answer> attempt(service& to, breaker& guard, std::chrono::milliseconds limit) {
   const std::optional<breaker::token> mine = guard.lets_through();
   if (!mine.has_value()) co_return std::unexpected(failure::away);
-  // Also runs when the caller is cancelled: the next call may probe then.
+  // Its destructor also runs when the caller is cancelled. Then the next call may be the probe.
   struct at_end {
     breaker& of;
     breaker::token mine;
@@ -92,7 +96,8 @@ rota::task<answer> attempt(service& to, breaker& guard, std::chrono::millisecond
   co_return got;
 }
 
-/// A cancellation, a deadline around it and a shutdown end it in whichever wait it is.
+/// Makes up to `attempts` attempts. A cancellation, an enclosing deadline or a shutdown ends it in either
+/// wait.
 rota::task<answer> call(service& to, breaker& guard, int attempts) {
   std::chrono::milliseconds pause = 1ms;
   answer got = std::unexpected(failure::away);
@@ -117,8 +122,8 @@ rota::task<bool> one_caller() {
   co_return !first.has_value() && asked == 3 && second.has_value() && to.calls == 4;
 }
 
-/// Two calls were let through before the breaker opens. One is cancelled and one is answered while the probe is under way: neither
-/// lets a second one through.
+/// Two calls are let through before the breaker opens. While the probe runs, one of them is cancelled and the
+/// other is answered. Neither may let a second probe through.
 rota::task<bool> several_callers() {
   rota::sync::event answers;
   rota::sync::event probed;
@@ -151,7 +156,8 @@ rota::task<bool> several_callers() {
   co_return !refused.has_value() && holds_beside_a_cancelled_call && holds_beside_a_late_answer && is_closed;
 }
 
-/// The callers are tasks of one worker, as the breaker needs them: this one, too, which the runtime's own thread would run otherwise.
+/// The breaker needs all its callers on one worker. run() would run this task on its own thread, so it spawns
+/// the callers as a task.
 rota::task<bool> run() {
   auto on_the_worker = rota::spawn([]() -> rota::task<bool> {
     const bool first = co_await one_caller();

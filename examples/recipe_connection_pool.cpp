@@ -1,5 +1,5 @@
-// Recipe: a few connections for many tasks. Those that are free lie in a channel, so whoever needs one waits in line, with a limit or
-// without, and is cancelled without taking one away.
+// Recipe: many tasks share a few connections. The free connections are in a channel. A task that needs one
+// waits in line, with or without a time limit. A cancelled wait takes no connection.
 #include <rota/channel/bounded.hpp>
 #include <rota/rota.hpp>
 
@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Whatever is expensive to open.
+/// Stands for anything that is expensive to open.
 struct connection {
   explicit connection(int which) : number(which) {}
   int number;
@@ -26,7 +26,8 @@ class connection_pool {
  public:
   using link = std::unique_ptr<connection>;
 
-  /// Gives the connection back when it is destroyed. There is always room for it, so that never waits.
+  /// Gives the connection back when it is destroyed. The channel has a slot for every connection, so
+  /// try_send() never fails.
   class lease {
    public:
     lease(connection_pool& from, link mine) noexcept : from_(&from), mine_(std::move(mine)) {}
@@ -51,7 +52,7 @@ class connection_pool {
     }
   }
 
-  /// Nothing: none has become free in time.
+  /// Returns nullopt if no connection has become free in time.
   rota::task<std::optional<lease>> borrow(std::chrono::nanoseconds at_most) {
     auto got = co_await free_.recv_for(at_most);
     if (!got.has_value()) co_return std::nullopt;
@@ -79,7 +80,7 @@ rota::task<bool> ask(connection_pool& from, counts& seen) {
   int most = seen.most;
   while (most < now && !seen.most.compare_exchange_weak(most, now)) {
   }
-  co_await rota::yield();  // the question goes out, the answer comes back
+  co_await rota::yield();  // stands for the request and the response
   ++(*mine)->served;
   --seen.busy;
   co_return true;
@@ -96,7 +97,7 @@ rota::task<bool> many_questions() {
     const bool got = co_await one;
     answered += got ? 1 : 0;
   }
-  // All are lent: the next one is told so.
+  // All connections are lent, so the next borrow() times out.
   std::vector<connection_pool::lease> lent;
   for (int i = 0; i < size; ++i) {
     auto one = co_await all.borrow(10s);

@@ -1,5 +1,5 @@
-// Recipe: work goes out to a few tasks beside each other, and what they make comes back to one. The first that fails ends all, and nothing is
-// left behind.
+// Recipe: fan-out and fan-in. Several worker tasks take parts from one channel and send results to another.
+// The first failure cancels all tasks, and the scope waits until all of them have ended.
 #include <rota/channel/bounded.hpp>
 #include <rota/rota.hpp>
 #include <rota/scope.hpp>
@@ -23,7 +23,7 @@ rota::task<void> out(channel::sender<part> to, std::uint64_t until) {
   for (std::uint64_t first = 0; first < until; first += each) {
     const part next{.first = first, .count = each};
     const auto how = co_await to.send(next);
-    if (how != channel::send_status::sent) co_return;  // nobody is left who would do it
+    if (how != channel::send_status::sent) co_return;  // all workers are gone
   }
 }
 
@@ -44,7 +44,7 @@ rota::task<void> all_parts(rota::scope& s, std::uint64_t until, bool one_fails, 
   s.fork(out(std::move(parts.sender), until));
   for (int i = 0; i < 4; ++i) s.fork(work(parts.receiver, sums.sender, one_fails && i == 2));
   {
-    // Those of the workers are the last, on both channels.
+    // From here on only the workers own a parts receiver and a sums sender.
     const auto gone = std::move(parts.receiver);
     const auto gone_too = std::move(sums.sender);
   }

@@ -1,4 +1,5 @@
-// Recipe: a server that is told to end takes nothing new, does what it has accepted, for as long as it is allowed to, and then goes.
+// Recipe: graceful drain. A server that is told to stop takes no new requests, finishes the accepted ones
+// within a time limit, and ends.
 #include <rota/channel/bounded.hpp>
 #include <rota/channel/select.hpp>
 #include <rota/rota.hpp>
@@ -26,7 +27,8 @@ rota::task<void> serve(int /*request*/, counts& all) {
   ++all.done;
 }
 
-/// Until it is told to stop. The requests that it accepts are children of the scope, which ends after them.
+/// Accepts requests until `stop` is set. Each request is a child task of the scope, which ends after all of
+/// them.
 rota::task<void> accept(rota::scope& s,
                         channel::receiver<int> requests,
                         rota::sync::event& stop,
@@ -37,7 +39,7 @@ rota::task<void> accept(rota::scope& s,
     ++all.accepted;
     s.fork(serve(*next.get<0>(), all));
   }
-  // From here on clients are told; what was sent before is still done.
+  // From here on senders get an error. Requests that were sent before are still served.
   requests.close();
   for (;;) {
     const auto left = co_await requests.recv();
@@ -70,7 +72,7 @@ rota::task<bool> day(counts& all) {
   auto second = rota::spawn(client(std::move(requests.sender), all));
   co_await rota::sleep_for(5ms);
   stop.set();
-  // Whoever is not through after ten seconds is cancelled.
+  // Requests that are not finished after ten seconds are cancelled.
   const auto end = co_await rota::timeout(10s, serving);
   const int sent_first = co_await first;
   const int sent_second = co_await second;

@@ -1,5 +1,6 @@
-// Recipe: a configuration that is read again when its file changes or SIGHUP comes. Requests see the old one or the new one, whole. A file
-// that is wrong changes nothing: it is reported, and the old configuration stays.
+// Recipe: hot reload. The configuration is read again when its file changes or SIGHUP arrives. A request sees
+// the old configuration or the new one, never a mixture. A malformed file is reported, and the old
+// configuration stays.
 #include <rota/channel/watch.hpp>
 #include <rota/fs/temporary.hpp>
 #include <rota/fs/watcher.hpp>
@@ -36,7 +37,7 @@ struct state {
   int refused = 0;
 };
 
-/// "version limit", and nothing else.
+/// Parses "version limit". Anything else is an error.
 loaded parse(std::string_view text) {
   settings s;
   const char* const end = text.data() + text.size();
@@ -62,16 +63,18 @@ rota::task<> hear_signals(rota::unix_signal hangups, rota::sync::notify& due) {
   }
 }
 
-/// The folder is watched, not the file: an editor puts a new file in the old one's place, and the watch of the old one would hear of nothing.
+/// Watches the folder, not the file. An editor replaces the file by a new one, and a watch of the old file
+/// would get no event for that.
 rota::task<> hear_changes(rota::fs::watcher changes, std::string name, rota::sync::notify& due) {
   for (;;) {
     const auto event = co_await changes.next();
-    if (!event.has_value()) co_return;  // SIGHUP is still heard
+    if (!event.has_value()) co_return;  // the watch has ended; SIGHUP still triggers a reload
     if (event->name == name || event->watch == -1) due.notify_one();
   }
 }
 
-/// Several reasons that come while it reads are one more reading. So the last content of the file is seen.
+/// Several notifications during one reading cause one more reading, so the last content of the file is always
+/// read.
 rota::task<> reload(std::string path, rota::sync::notify& due, channel::watch_sender<state> to) {
   for (;;) {
     co_await due.wait();
@@ -85,13 +88,13 @@ rota::task<> reload(std::string path, rota::sync::notify& due, channel::watch_se
   }
 }
 
-/// A request takes one copy, and is served by that to its end.
+/// A request takes one copy of the configuration and uses it to its end.
 int serve(const channel::watch_receiver<state>& of) {
   const settings now = of.get().now;
   return now.version * 1000 + now.limit;
 }
 
-/// What an administrator does, and what requests see then.
+/// Plays the administrator and checks what requests see.
 rota::task<bool> try_it(std::string path, channel::watch_receiver<state> of) {
   const auto before = serve(of);
   static_cast<void>(co_await rota::fs::write_atomically(path, "2 20"));
@@ -117,7 +120,7 @@ rota::task<bool> serve_with(std::string folder) {
   auto changes = rota::fs::watcher::open();
   if (!made.has_value() || !hangups.has_value() || !changes.has_value()) co_return false;
   const auto added = co_await changes->add(folder, IN_CLOSE_WRITE | IN_MOVED_TO);
-  // Read once the folder is watched: no change is missed in between.
+  // Reads the file after the watch is set up, so that no change is missed in between.
   const loaded first = co_await load(path);
   if (!added.has_value() || !first.has_value()) co_return false;
 

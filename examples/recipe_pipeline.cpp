@@ -1,5 +1,5 @@
-// Recipe: `a | b | c` without a shell. The text of the last one, and how each of them has ended. Cancelled, or if one cannot be started, those
-// that run are killed.
+// Recipe: `a | b | c` without a shell. Returns the output of the last command and the exit status of each. If
+// the task is cancelled or a command cannot be started, the running commands are killed.
 #include <rota/process.hpp>
 #include <rota/rota.hpp>
 
@@ -25,7 +25,7 @@ using rota::process::command;
 using rota::process::exit_status;
 using rota::process::stdio;
 
-/// Closes it at the end.
+/// Owns a descriptor and closes it at the end.
 class descriptor {
  public:
   descriptor() = default;
@@ -50,8 +50,10 @@ struct ended {
   std::vector<exit_status> each;
 };
 
-/// What a command writes waits in the kernel until the next one reads it: no byte goes through this process. It closes its own ends of the pipes: a
-/// reader comes to the end only when the last writer has closed, and a writer hears EPIPE, or SIGPIPE, only when the last reader has.
+/// Connects the commands by kernel pipes: no byte goes through this process, except the output of the last
+/// command. This process closes its own ends of the pipes. Otherwise a reader would never see the end of its
+/// input, which comes when the last writer has closed, and a writer would never get EPIPE or SIGPIPE, which
+/// come when the last reader has closed.
 rota::task<result<ended>> pipeline(std::vector<command> parts) {
   std::vector<child> running;
   descriptor from;
@@ -95,14 +97,14 @@ std::string text_of(const exit_status& how) {
 }
 
 rota::task<bool> run() {
-  // Lines go through all three.
+  // The lines go through all three commands.
   const std::vector<command> counts{
       of("printf", {"%s\\n", "pear", "apple", "pear"}), of("sort", {"-u"}), of("wc", {"-l"})};
   const auto first = co_await pipeline(counts);
   if (!first.has_value()) co_return false;
   std::printf("%s", first->out.c_str());
 
-  // `head` ends first: `yes` is ended by SIGPIPE, as in a shell.
+  // `head` ends first, and SIGPIPE ends `yes`, as in a shell.
   const std::vector<command> cut{of("yes", {}), of("head", {"-n", "2"})};
   const auto second = co_await pipeline(cut);
   if (!second.has_value()) co_return false;
@@ -111,11 +113,11 @@ rota::task<bool> run() {
               text_of(second->each[0]).c_str(),
               text_of(second->each[1]).c_str());
 
-  // One that does not exist: an error, and the first one does not run on.
+  // The second command does not exist: pipeline() returns an error and kills the first command.
   const std::vector<command> wrong{of("sleep", {"3600"}), of("/no/such/program", {})};
   const auto third = co_await pipeline(wrong);
 
-  // A limit ends all of them.
+  // A timeout kills all commands.
   const std::vector<command> endless{of("sleep", {"3600"}), of("cat", {})};
   const auto fourth = co_await rota::timeout(20ms, pipeline(endless));
 

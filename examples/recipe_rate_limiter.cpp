@@ -1,5 +1,5 @@
-// Recipe: at most so many calls in a second, in short bursts, for as many tasks as like. Permits are the calls that may be made now; a task
-// puts one back at a time.
+// Recipe: rate limiter (token bucket). Any number of tasks make at most a given number of calls per second,
+// in short bursts. Each permit allows one call now. A background task puts back one permit at a time.
 #include <rota/rota.hpp>
 #include <rota/sync/semaphore.hpp>
 
@@ -12,15 +12,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A bucket of `burst` permits, refilled one after the other. It outlives who waits for it.
+/// A bucket of `burst` permits, refilled at a fixed rate. It must outlive its waiters.
 class rate_limiter {
  public:
   explicit rate_limiter(std::uint64_t burst) : burst_(burst), free_(burst) {}
 
-  /// co_await it before each call. Cancelled: the permit goes to the next in line.
+  /// co_await it before each call. If a waiter is cancelled, the permit goes to the next waiter.
   [[nodiscard]] auto turn() { return free_.acquire(); }
 
-  /// A task of its own, for as long as the limiter is used. What nobody took in time is lost: the bucket does not grow.
+  /// Refills the bucket. Spawn it as a task for as long as the limiter is used. A permit that would overfill
+  /// the bucket is dropped.
   rota::task<void> refill(std::chrono::nanoseconds each) {
     rota::interval every(each, rota::missed_tick::skip);
     for (;;) {
@@ -54,7 +55,7 @@ rota::task<bool> many_calls() {
   static_cast<void>(co_await refills.result());
   int count = 0;
   for (const int one : made) count += one;
-  // Five at once, and the others one after the other.
+  // Five calls run at once, the others one after the other.
   const bool was_slow =
       std::chrono::steady_clock::now() - begun >= (calls - static_cast<int>(burst) - 1) * each;
   std::printf("%d calls, %s\n", count, was_slow ? "not too fast" : "too fast");

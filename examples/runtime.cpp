@@ -1,4 +1,4 @@
-// A runtime of one's own: options, a foreign thread, statistics, shutdown.
+// An explicit runtime object: options, a foreign thread, statistics, shutdown.
 #include <rota/runtime.hpp>
 #include <rota/this_task.hpp>
 
@@ -26,7 +26,7 @@ int main() {
   });
   foreign.join();
   std::fputs(runtime.dump().c_str(), stdout);
-  // In a task there is no need of the object: the dump of the runtime that runs it.
+  // A task needs no runtime object: rota::dump() describes the runtime that runs the task.
   std::fputs(runtime.block_on([]() -> rota::task<std::string> { co_return rota::dump(); }).c_str(), stdout);
   const rota::shutdown_report report = runtime.shutdown(std::chrono::seconds(1));
   std::printf("answer %d, survivors %zu\n", from_thread, report.survivors.size());

@@ -1,4 +1,4 @@
-// Children that end before what they refer to.
+// Child tasks that end before the objects that they refer to.
 #include <rota/runtime.hpp>
 #include <rota/scope.hpp>
 #include <rota/this_task.hpp>
@@ -17,7 +17,7 @@ rota::task<void> square(int& place, int value) {
 rota::task<int> sum_of_squares() {
   std::array<int, 4> squares{};
   const auto body = [&squares](rota::scope& s) -> rota::task<void> {
-    // A dropped handle does not detach: the scope still joins.
+    // A dropped handle does not detach the child: the scope still joins it.
     for (std::size_t i = 0; i < squares.size(); ++i) s.fork(square(squares[i], static_cast<int>(i)));
     co_return;
   };

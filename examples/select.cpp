@@ -1,5 +1,5 @@
-// A worker that serves two queues, reports every now and then, and ends when it is told to: a loop around a select. And selects over lists,
-// in a task and in a thread.
+// A worker task that serves two queues, reports at intervals, and ends on request: a loop around a select.
+// Also selects over lists, in a task and in a thread.
 #include <rota/channel/select.hpp>
 #include <rota/channel/unbounded.hpp>
 #include <rota/rota.hpp>
@@ -35,7 +35,7 @@ rota::task<totals> serve(channel::unbounded_receiver<int> orders,
         channel::when(has_orders, orders.recv()), letters.recv(), every.tick(), stop.wait());
     switch (first.index()) {
       case 0:
-        has_orders = first.get<0>().has_value();  // nothing: the last who ordered has gone
+        has_orders = first.get<0>().has_value();  // empty: the last sender of orders is gone
         so_far.orders += has_orders ? 1 : 0;
         break;
       case 1: so_far.letters += first.get<1>().has_value() ? 1 : 0; break;
@@ -59,7 +59,7 @@ rota::task<totals> run() {
     const auto gone = std::move(orders.sender);
   }
   while (orders.receiver.size() != 0) co_await rota::sleep_for(1ms);
-  // What is still there is taken with handlers, and without waiting.
+  // Takes the remaining letters with a handler, without waiting.
   int left = 0;
   while (channel::try_select(channel::on(letters.receiver.recv(), [&](const auto&) { ++left; }))) {
   }
@@ -74,7 +74,7 @@ rota::task<int> answer_after(std::chrono::milliseconds span, int answer) {
   co_return answer;
 }
 
-/// As many as there are at the time: their answers, the first one first.
+/// A select over a list: returns the answers of `count` tasks, the earliest first.
 rota::task<std::vector<int>> answers_of(int count) {
   std::vector<rota::join_handle<int>> asked;
   for (int i = 0; i < count; ++i) asked.push_back(rota::spawn(answer_after((count - i) * 1ms, i)));
@@ -87,7 +87,7 @@ rota::task<std::vector<int>> answers_of(int count) {
   co_return answers;
 }
 
-/// The same for a thread and for channels: the sum of what comes from all, until the last of them ends.
+/// A blocking select over a list, in a thread: returns the sum of all values, until the last channel ends.
 int sum_of(std::vector<channel::unbounded_receiver<int>> all) {
   int sum = 0;
   while (!all.empty()) {

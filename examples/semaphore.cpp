@@ -1,4 +1,4 @@
-// At most three downloads at once, whoever asks for them; a large one counts as two.
+// At most three downloads at once, over all tasks. A large download counts as two.
 #include <rota/rota.hpp>
 #include <rota/sync/semaphore.hpp>
 
@@ -18,7 +18,7 @@ struct line {
 rota::task<bool> download(line& over, int size) {
   const auto wanted = static_cast<std::uint64_t>(size);
   const auto got = co_await over.free.acquire(wanted);
-  if (!got.has_value()) co_return false;  // closed
+  if (!got.has_value()) co_return false;  // the semaphore is closed
   const auto held = rota::sync::semaphore::permit::adopt(over.free, wanted);
   const int now = over.used += size;
   int seen = over.most;

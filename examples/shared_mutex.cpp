@@ -1,4 +1,5 @@
-// A table that many tasks read, and one writes now and then: it changes an entry, and reads it beside the others before it lets go.
+// Many tasks read a table and one task writes now and then. The writer changes an entry, downgrades its lock,
+// and reads the entry beside the other readers.
 #include <rota/rota.hpp>
 #include <rota/sync/shared_mutex.hpp>
 
@@ -26,7 +27,7 @@ rota::task<int> raises(table& t, std::string what) {
   auto writing = co_await t.lock.lock();
   ++t.prices.at(what);
   const auto reading = rota::sync::shared_mutex::downgrade(std::move(writing));
-  co_return t.prices.at(what);  // what it has written: no other writer came between
+  co_return t.prices.at(what);  // the value that it has written: no other writer came in between
 }
 
 rota::task<int> work(table& t) {

@@ -1,4 +1,4 @@
-// A few lines that a cancellation must not tear apart.
+// A shielded block: a cancellation takes effect only after it.
 #include <rota/rota.hpp>
 
 #include <chrono>
@@ -12,7 +12,7 @@ struct account {
   int balance = 100;
 };
 
-/// Takes from one and gives to the other; in between it has to wait.
+/// Moves `amount` from one account to the other. It must wait between the two steps.
 rota::task<> transfer(account& from, account& to, int amount) {
   auto guard = rota::shield(10s);
   from.balance -= amount;
@@ -23,14 +23,15 @@ rota::task<> transfer(account& from, account& to, int amount) {
 rota::task<> transfer_for_ever(account& from, account& to) {
   for (;;) {
     co_await transfer(from, to, 1);
-    co_await rota::checkpoint();  // between two shields there would be no other place to be stopped at
+    // without it a cancellation would have no place to take effect between two shields
+    co_await rota::checkpoint();
   }
 }
 
 rota::task<bool> move_money() {
   account a;
   account b;
-  // The timeout passes in the middle of a transfer, and is held off until that is complete.
+  // The timeout expires in the middle of a transfer. The cancellation waits until the transfer is complete.
   const auto end = co_await rota::timeout(10ms, transfer_for_ever(a, b));
   std::printf("a has %d, b has %d\n", a.balance, b.balance);
   co_return !end.has_value() && a.balance < 100 && a.balance + b.balance == 200;

@@ -1,4 +1,5 @@
-// Three queues and one consumer, which sleeps while all are empty: gates say who is ready, at a few atomic operations a message.
+// Three queues and one consumer, which sleeps while all are empty. Each queue has a gate that tells the
+// consumer that the queue is ready, at the cost of a few atomic operations per message.
 #include <rota/gate/signal_gate.hpp>
 
 #include <bit>
@@ -16,7 +17,7 @@ using rota::gate::signal_gate;
 using rota::gate::signal_waker;
 using rota::gate::signal_word;
 
-/// Any queue will do. The gate is a part of it.
+/// A queue of any kind. The gate is a member of it.
 class queue {
  public:
   queue(unsigned bit, signal_word& word, signal_waker& waker) : gate(bit, word, waker) {}
@@ -26,7 +27,7 @@ class queue {
       const std::lock_guard guard(lock_);
       items_.push_back(item);
     }
-    gate.schedule();  // after the push, always
+    gate.schedule();  // always after the push
   }
   std::optional<int> pop() {
     const std::lock_guard guard(lock_);
@@ -50,7 +51,7 @@ constexpr int items_each = 1000;
 
 int main() {
   signal_waker waker;
-  signal_word word(5);  // bit 5 of the waker: 63 such words, of 64 queues each
+  signal_word word(5);  // bit 5 of the waker, which holds up to 63 such words of 64 queues each
   std::deque<queue> all;
   for (unsigned bit = 0; bit < queues; ++bit) all.emplace_back(bit, word, waker);
 
@@ -64,16 +65,16 @@ int main() {
   long long sum = 0;
   for (int left = static_cast<int>(queues) * items_each; left > 0;) {
     const unsigned ready =
-        waker.wait();  // sleeps while no word holds anything; here there is one, with index 5
+        waker.wait();  // sleeps while all words are empty; returns the index of a word that is not, here 5
     if (ready != word.index()) return 1;
     for (std::uint64_t bits = word.take(); bits != 0; bits &= bits - 1) {
       queue& mine = all[static_cast<std::size_t>(std::countr_zero(bits))];
-      mine.gate.begin();  // from here on this queue is ours alone
+      mine.gate.begin();  // from here on only this thread takes from the queue
       while (const std::optional<int> item = mine.pop()) {
         sum += *item;
         --left;
       }
-      mine.gate.finish();  // published again if somebody has pushed since it was empty
+      mine.gate.finish();  // schedules the queue again if a producer has pushed since it was empty
     }
   }
   std::printf("%lld\n", sum);

@@ -1,4 +1,4 @@
-// Spawning tasks, and joining them.
+// Spawns tasks and joins them.
 #include <rota/runtime.hpp>
 #include <rota/spawn.hpp>
 
@@ -14,7 +14,7 @@ rota::task<std::size_t> length(std::string text) {
 }
 
 rota::task<std::size_t> total() {
-  // Both run beside this task; awaiting one that has not started runs it here.
+  // Both run concurrently with this task. Awaiting a task that has not started runs it on this worker.
   rota::join_handle<std::size_t> first = rota::spawn(length, std::string("one"));
   rota::join_handle<std::size_t> second = rota::spawn(length, std::string("three"));
   const std::size_t a = co_await first;

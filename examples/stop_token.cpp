@@ -1,4 +1,4 @@
-// Code that knows std::stop_token and nothing of tasks, in both directions.
+// Connects tasks with code that knows only std::stop_token, in both directions.
 #include <rota/rota.hpp>
 #include <rota/stop_token.hpp>
 
@@ -10,14 +10,14 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Somebody else's interface.
+/// Stands for a foreign interface.
 long count_until_stopped(const std::stop_token& token) {
   long n = 0;
   while (!token.stop_requested()) ++n;
   return n;
 }
 
-/// Runs on a thread of the blocking pool: the task's own token ends it.
+/// Runs the computation on a thread of the blocking pool. A cancellation of its task stops the token.
 rota::task<bool> stop_a_computation() {
   auto computing = rota::spawn_blocking([] { return count_until_stopped(rota::this_task::stop_token()); });
   co_await rota::sleep_for(5ms);

@@ -1,4 +1,5 @@
-// An account book that many tasks, of several kinds, and a thread write into: only what runs in its strand touches it, so it needs no lock.
+// An account book that many tasks and a thread write to. Only code that runs in the strand accesses it, so it
+// needs no lock.
 #include <rota/rota.hpp>
 #include <rota/sync/strand.hpp>
 
@@ -19,7 +20,7 @@ struct book {
 
 void note(book& b, std::string what) { b.entries.push_back(std::move(what)); }
 
-/// Asks somebody else in between: nobody comes between the look and the change.
+/// Suspends between the check and the change. No other task of the strand runs in between.
 rota::task<int> pays(book& b, int amount) {
   if (b.balance < amount) throw std::runtime_error("not enough");
   co_await rota::yield();
@@ -30,7 +31,10 @@ rota::task<int> pays(book& b, int amount) {
 rota::task<int> buys(book& b, int amount) {
   const int left = co_await b.line.run(pays, std::ref(b), amount);
   b.line.post(
-      note, std::ref(b), "paid " + std::to_string(amount));  // after what is in line, and nobody waits for it
+      // runs after the work that is already in line; no task waits for it
+      note,
+      std::ref(b),
+      "paid " + std::to_string(amount));
   co_return left;
 }
 
@@ -42,7 +46,7 @@ rota::task<int> all_buy(book& b) {
     const auto got = co_await each.result();
     if (!got.has_value()) ++refused;
   }
-  co_await b.line.join();  // the notes, too
+  co_await b.line.join();  // waits for the notes, too
   co_return refused;
 }
 

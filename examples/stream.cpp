@@ -1,4 +1,4 @@
-// Orders from two shops, packed four at a time, and sent in their order, no more than one each millisecond.
+// Orders from two shops are packed, four at a time, and shipped in their order, at most one each millisecond.
 #include <rota/channel/unbounded.hpp>
 #include <rota/rota.hpp>
 #include <rota/stream.hpp>
@@ -20,7 +20,8 @@ struct order {
 
 rota::task<std::string> pack(order one) {
   co_await rota::sleep_for(
-      one.number % 2 == 0 ? 3ms : 1ms);  // the large ones take longer, and hold up none but those behind
+      // even-numbered orders take longer, and delay only the orders behind them
+      one.number % 2 == 0 ? 3ms : 1ms);
   co_return "parcel " + std::to_string(one.number);
 }
 
@@ -41,7 +42,7 @@ rota::task<void> ship_in(rota::scope& s, orders here, orders there, int& shipped
 
 rota::task<int> ship(orders here, orders there) {
   int shipped = 0;
-  // What is packed beside us are children of this scope: none is left when it ends, however it does.
+  // The packing tasks are children of this scope, so none is left when the scope ends, however it ends.
   const auto body = [&](rota::scope& s) { return ship_in(s, std::move(here), std::move(there), shipped); };
   co_await rota::with_scope(body);
   co_return shipped;

@@ -1,4 +1,4 @@
-// A million task switches: two tasks that take turns, and what the runtime counted.
+// A million task switches: two tasks take turns. Then the program prints what the runtime counted.
 #include <rota/runtime.hpp>
 #include <rota/spawn.hpp>
 #include <rota/this_task.hpp>

@@ -1,4 +1,4 @@
-// A task awaits others, and what they throw arrives here.
+// A task awaits other tasks. Their exceptions are rethrown at the co_await.
 #include <rota/runtime.hpp>
 
 #include <cstdio>

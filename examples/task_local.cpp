@@ -1,4 +1,4 @@
-// A value that a task hands on to the tasks that it spawns.
+// A task-local value: a task passes it on to the tasks that it spawns.
 #include <rota/runtime.hpp>
 #include <rota/spawn.hpp>
 #include <rota/task_local.hpp>

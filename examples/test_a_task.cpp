@@ -1,5 +1,5 @@
-// A test of code that waits, without waiting: testing::runtime runs tasks on this thread, in an order that a seed decides, and
-// its time costs none.
+// Tests code that waits, without waiting. testing::runtime runs tasks on this thread, in an order that a seed
+// decides, and with virtual time.
 #include <rota/rota.hpp>
 #include <rota/testing/runtime.hpp>
 
@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Asks a server that fails twice, with a pause that doubles.
+/// Asks a server that fails twice. The pause between the attempts doubles.
 rota::task<int> ask(int& attempts) {
   std::chrono::milliseconds pause = 500ms;
   for (;;) {
@@ -37,7 +37,7 @@ void expect(bool holds, const char* what) {
 }  // namespace
 
 int main() {
-  // Time: the test of 1.5 seconds takes none.
+  // Time: 1.5 seconds of virtual time pass at once.
   {
     rota::testing::runtime rt;
     const auto began = rt.now();
@@ -46,7 +46,7 @@ int main() {
     expect(attempts == 3 && rt.now() - began == 1500ms, "at the third attempt");
   }
 
-  // Order: each seed is another one, and always the same.
+  // Order: the seed decides it. The same seed always gives the same order.
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     rota::testing::runtime rt(seed);
     std::string order;
@@ -56,7 +56,7 @@ int main() {
     expect(order.size() == 3, "all have run");
   }
 
-  // What waits for ever is named.
+  // Stall: the exception names the tasks that wait for ever.
   try {
     rota::testing::runtime rt;
     rt.block_on(waits_for_ever());

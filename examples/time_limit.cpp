@@ -1,4 +1,5 @@
-// A limit that moves: a connection that has sent nothing for 30 seconds is given up; each byte begins them anew.
+// A limit that moves: a connection is given up after 30 seconds without a byte. Each byte restarts the 30
+// seconds.
 #include <rota/io/concepts.hpp>
 #include <rota/io/duplex.hpp>
 #include <rota/testing/runtime.hpp>
@@ -16,7 +17,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Counts what comes, until the end of the stream.
+/// Counts the received bytes until the end of the stream.
 template <rota::io::stream S>
 rota::task<> serve(S& connection, const rota::time_limit& idle, std::size_t& received) {
   std::array<std::byte, 64> buffer;
@@ -24,11 +25,11 @@ rota::task<> serve(S& connection, const rota::time_limit& idle, std::size_t& rec
     const rota::io::result<std::size_t> got = co_await connection.read(buffer);
     if (!got.has_value() || *got == 0) co_return;
     received += *got;
-    if (!idle.reset(30s)) co_return;  // the limit has passed meanwhile
+    if (!idle.reset(30s)) co_return;  // the limit has expired meanwhile
   }
 }
 
-/// Sends a byte every 20 seconds, for two minutes, and then nothing more.
+/// Sends a byte every 20 seconds for two minutes, then nothing more.
 template <rota::io::stream S>
 rota::task<> talk(S connection) {
   const std::array<std::byte, 1> byte{};
@@ -55,7 +56,7 @@ rota::task<bool> limits() {
 
 }  // namespace
 
-// A runtime whose time is virtual, so that the example does not take minutes.
+// Virtual time: the example does not take minutes.
 int main() {
   rota::testing::runtime rt;
   const auto began = rt.now();

@@ -1,4 +1,4 @@
-// Limits on how long something may take.
+// Time limits on operations.
 #include <rota/rota.hpp>
 
 #include <chrono>
@@ -13,7 +13,7 @@ rota::task<int> fetch(std::chrono::milliseconds takes) {
   co_return 42;
 }
 
-/// Two attempts, each with a limit of its own, and one limit around both.
+/// Two attempts, each with its own limit, and one limit around both.
 rota::task<int> fetch_with_patience() {
   auto first = co_await rota::timeout(5ms, fetch(1h));
   if (first.has_value()) co_return *first;
@@ -25,7 +25,8 @@ rota::task<bool> limits() {
   const auto got = co_await rota::timeout(30s, fetch_with_patience());
   std::printf("fetched %d\n", got.value_or(-1));
 
-  // What is spawned inside of a deadline inherits it. The handle is awaited under another one.
+  // A task that is spawned under a deadline inherits the deadline. Here the handle is awaited under another
+  // limit.
   auto slow = rota::spawn(fetch(1h));
   const auto late = co_await rota::timeout(5ms, slow);
   const auto end = co_await slow.result();

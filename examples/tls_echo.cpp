@@ -1,4 +1,5 @@
-// An echo server over TLS, and a client that talks to it: twice, and the second time without showing certificates again.
+// An echo server over TLS, and a client that connects twice. The second connection resumes the session,
+// without certificates.
 #include <rota/error.hpp>
 #include <rota/net/tcp_listener.hpp>
 #include <rota/net/tcp_stream.hpp>
@@ -26,20 +27,21 @@ using rota::net::tcp_stream;
 using rota::tls::result;
 using secure_stream = rota::tls::stream<tcp_stream>;
 
-/// By value: a copy is the same server, and nobody waits for the end of this task.
+/// Takes the server by value. A copy refers to the same server, and no task joins this one.
 rota::task<void> echo(rota::tls::server server, tcp_stream socket) {
-  // Who connects and says nothing is not waited for.
+  // A client that connects and stays silent is dropped after ten seconds.
   result<secure_stream> stream = co_await rota::timeout(10s, server.accept(std::move(socket)));
   if (!stream.has_value()) co_return;
   std::array<std::byte, 4096> buffer;
   for (;;) {
     const result<std::size_t> got = co_await stream->read(buffer);
-    if (!got.has_value()) co_return;  // cut off: what has come may not be all
-    if (*got == 0) break;             // the client has said that this is all
+    if (!got.has_value()) co_return;  // the connection was cut, so the data may be incomplete
+    if (*got == 0) break;             // the client has closed its sending direction: the data is complete
     const result<std::size_t> sent = co_await stream->write_all(std::span(buffer).first(*got));
     if (!sent.has_value()) co_return;
   }
-  // Until the client has ended, too: a close before that could reset the connection, and the client lose the last answer.
+  // Waits until the client has closed, too. Closing earlier could reset the connection, and the client could
+  // lose the last answer.
   static_cast<void>(co_await stream->finish(1s));
 }
 
@@ -49,7 +51,7 @@ rota::task<void> serve(const rota::tls::server& server, tcp_listener& listener) 
     if (!socket.has_value()) {
       if (socket.error() == rota::errc::closed) co_return;
       std::printf("accept: %s\n", socket.error().message().c_str());
-      co_await rota::sleep_for(100ms);  // it may be the same again
+      co_await rota::sleep_for(100ms);  // the error may persist, so pause before the next accept
       continue;
     }
     rota::join_handle<void> connection = rota::spawn(echo(server, std::move(*socket)));
@@ -57,7 +59,7 @@ rota::task<void> serve(const rota::tls::server& server, tcp_listener& listener) 
   }
 }
 
-/// What comes back.
+/// Returns the answer of the server, or the text of an error.
 rota::task<std::string> ask(const rota::tls::client& client,
                             rota::net::endpoint where,
                             std::string_view text) {

@@ -1,4 +1,4 @@
-// A question and its answer by UDP. Datagrams may be lost: who asks waits for a while, and asks again.
+// A request and its answer by UDP. A datagram may be lost, so the client waits for a second and sends again.
 #include <rota/net/udp_socket.hpp>
 #include <rota/runtime.hpp>
 #include <rota/spawn.hpp>
@@ -19,13 +19,13 @@ using rota::net::udp_socket;
 
 namespace {
 
-/// Sends back what comes, in capitals.
+/// Sends each datagram back, in capitals.
 rota::task<void> answer(udp_socket& socket) {
   std::array<std::byte, 512> buffer;
   for (;;) {
     endpoint from;
     const result<std::size_t> got = co_await socket.recv_from(buffer, from);
-    if (!got.has_value()) continue;  // of an earlier answer, perhaps
+    if (!got.has_value()) continue;  // possibly a late error of an earlier answer
     const auto text = std::span(buffer).first(*got);
     for (std::byte& each : text) each &= std::byte{0xdf};
     static_cast<void>(co_await socket.send_to(text, from));

@@ -1,4 +1,4 @@
-// Events from a thread that must not wait, handled by a task.
+// A thread that must not block sends events; a task handles them.
 #include <rota/channel/unbounded.hpp>
 #include <rota/rota.hpp>
 

@@ -1,4 +1,4 @@
-// Two that talk within one machine: a server that asks who is there, and serves nobody but its own user.
+// Unix sockets: the server checks the user id of each client and serves only clients of its own user.
 #include <rota/net/unix_listener.hpp>
 #include <rota/net/unix_stream.hpp>
 #include <rota/runtime.hpp>
@@ -25,7 +25,7 @@ rota::task<void> serve(unix_listener listener) {
     result<unix_stream> stream = co_await listener.accept();
     if (!stream.has_value()) continue;
     const auto who = stream->peer();
-    // An abstract name has no file, and so no mode: everybody may connect.
+    // An abstract name has no file, and so no file mode: every local process may connect.
     if (!who.has_value() || who->uid != ::getuid()) continue;
     const std::string answer = "you are process " + std::to_string(who->pid) + "\n";
     static_cast<void>(co_await stream->write_all(std::as_bytes(std::span(answer))));

@@ -1,4 +1,5 @@
-// A test of an hour that takes no time: the clock jumps to the next timer as soon as every task is blocked.
+// A test of an hour that takes no time: the virtual clock jumps to the next timer as soon as every task is
+// blocked.
 #include <rota/rota.hpp>
 #include <rota/testing/virtual_clock.hpp>
 

@@ -1,4 +1,5 @@
-// A setting that changes while it is in use: tasks and a thread that wait for each change, and one that waits for a certain value.
+// A setting that changes while it is in use. A task and a thread wait for each change; another task waits for
+// a certain value.
 #include <rota/channel/watch.hpp>
 #include <rota/rota.hpp>
 
@@ -14,14 +15,14 @@ struct settings {
   std::string name = "default";
 };
 
-/// The highest level that it has heard of. Some may be missed, but not the last.
+/// Returns the highest level that it has seen. It may miss intermediate values, but not the last one.
 rota::task<int> follow(rota::channel::watch_receiver<settings> of) {
   int highest = 0;
   for (;;) {
     const auto news = co_await of.changed();
     const int level = of.borrow([](const settings& s) { return s.level; });
     if (level > highest) highest = level;
-    if (!news.has_value()) co_return highest;  // the last sender has gone
+    if (!news.has_value()) co_return highest;  // the last sender is gone
   }
 }
 
@@ -44,7 +45,7 @@ rota::task<bool> all(rota::channel::watch_sender<settings> to, rota::channel::wa
   const std::string name = co_await ready;
   {
     const auto gone = std::move(to);
-  }  // the end
+  }  // the last sender is gone
   const int highest = co_await follower;
   std::printf("%s, highest %d\n", name.c_str(), highest);
   co_return name.starts_with("level ") && highest == 5;
@@ -58,7 +59,7 @@ int main() {
   std::thread other([mine = of, &last]() mutable {
     while (mine.blocking_changed()) {
     }
-    last = mine.get().name;  // what was sent last is there also after the end
+    last = mine.get().name;  // the last value stays readable after the senders are gone
   });
   const bool worked = rota::run(all(std::move(to), std::move(of)));
   other.join();

@@ -1,4 +1,4 @@
-// Several things at once: all of them, the first of them, and one of them against the clock.
+// Combines tasks: all of them, the first of them, and a time limit.
 #include <rota/runtime.hpp>
 #include <rota/time.hpp>
 #include <rota/when.hpp>
@@ -29,7 +29,7 @@ rota::task<bool> all() {
 }
 
 rota::task<bool> first() {
-  // The slow one is cancelled, and has ended when this goes on.
+  // The losers are cancelled, and have ended when the co_await returns.
   const auto winner = co_await rota::when_any(answer_after(1h, 1), answer_after(1ms, 2), rota::sleep_for(2h));
   co_return winner.index() == 1 && winner.get<1>() == 2;
 }

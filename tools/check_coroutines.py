@@ -13,7 +13,7 @@
   machine  atomics, threads, locks, clocks, randomness, thread-local storage and raw system calls only in src/base
 
 Without arguments: rota's own sources, tests, examples and the C++ blocks of its Markdown files. A block that shows what
-is wrong opens with ```cpp wrong, and must be caught. With files as arguments: L1, L2, life and fence in those files, for everybody.
+is wrong opens with ```cpp wrong, and must be caught. With files as arguments: checks L1, L2, life and fence in those files, of any project.
 --self-test: the planted lines are flagged, and nothing else is.
 """
 import pathlib

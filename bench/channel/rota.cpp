@@ -1,9 +1,11 @@
-// QUESTION  What does an item cost that goes through a channel: by one thread, between two tasks, from many to one, from many to many,
-//           from one of two channels?
-// WHY       Channels are how tasks talk; Volt and Tokio publish these very cases.
-// BASELINE  Tokio's and Go's channels. Volt's published cases, with its parameters: rounds of 100,000, of 10,000 with tasks, 4 workers.
-// READ IT   ns for one operation, which each case says. channel_mpmc includes a round's spawns, joins and its channel. Two shapes, which
-//           are two cases: the root, who receives, is a task of the runtime, or (block_on) runs on the calling thread.
+// QUESTION  What does an item cost that goes through a channel: by one thread, between two tasks, from many
+//           to one, from many to many, from one of two channels?
+// WHY       Channels are how tasks communicate; Volt and Tokio publish these very cases.
+// BASELINE  Tokio's and Go's channels. Volt's published cases, with its parameters: rounds of 100,000, of
+//           10,000 with tasks, 4 workers.
+// READ IT   ns per operation; the comment of each case says what one operation is. channel_mpmc includes a
+//           round's spawns, joins and its channel. Two shapes are two cases: the root, which receives, is a
+//           task of the runtime, or (block_on) runs on the calling thread.
 #include "support/rounds.hpp"
 
 #include <rota/channel/bounded.hpp>
@@ -34,7 +36,7 @@ constexpr std::uint64_t task_round = 10'000;
 
 // ---- alone, without a runtime
 
-/// A round is the channel, 100,000 sends and 100,000 receives; one half of it is timed.
+/// A round: a channel, 100,000 sends and 100,000 receives. Only the sends, or only the receives, are timed.
 spent fill_and_drain(std::uint64_t n, bool times_sends) {
   auto [tx, rx] = bounded<item>(alone_round);
   const stretch sending;
@@ -71,7 +73,7 @@ spent oneshot(std::uint64_t n) {
   return measured.end();
 }
 
-/// One operation: a send, and the receive of each of four.
+/// One operation: a send, and the receive of each of four receivers.
 spent broadcast(std::uint64_t n) {
   auto [tx, first] = rota::channel::broadcast<item>(alone_round);
   std::vector<rota::channel::broadcast_receiver<item>> all;
@@ -183,7 +185,7 @@ rota::task<void> mpsc_unbounded(std::uint64_t n) {
   co_await to_one<Senders>(unbounded<item>(), n);
 }
 
-/// From two channels, a sender for each.
+/// Receives from two channels with one sender each.
 rota::task<void> select_of_two(std::uint64_t n) {
   auto left = bounded<item>(128);
   auto right = bounded<item>(128);

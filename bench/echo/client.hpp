@@ -1,4 +1,4 @@
-// What the load of the suite `echo` is made of: connections that ask, each with one request in flight.
+// The load of the suite `echo`: connections with one request in flight each.
 #pragma once
 
 #include <arpa/inet.h>
@@ -31,7 +31,7 @@ constexpr nanoseconds millisecond = 1'000'000;
 constexpr std::size_t most_bytes = 65536;
 constexpr std::size_t connections_at_a_time = 100;  // fewer than a listener's queue holds
 
-/// Other threads may be at work: the program ends without them.
+/// Ends the program without destructors: other threads may still run.
 [[noreturn, gnu::format(printf, 1, 2)]] inline void fail(const char* format, ...) {
   std::va_list values;
   va_start(values, format);
@@ -50,7 +50,8 @@ inline nanoseconds clock_now(clockid_t which = CLOCK_MONOTONIC) {
   return static_cast<nanoseconds>(t.tv_sec) * 1'000'000'000 + static_cast<nanoseconds>(t.tv_nsec);
 }
 
-/// What is sent: each request is another stretch of it, so that bytes of one are not taken for those of another.
+/// The bytes to send. Each request is another part of the pattern, so that answers of different requests
+/// differ.
 class pattern {
  public:
   pattern() {
@@ -69,11 +70,11 @@ class pattern {
   std::vector<unsigned char> bytes_ = std::vector<unsigned char>(65536 + most_bytes);
 };
 
-/// What all connections have in common.
+/// Settings that all connections share.
 struct asking {
   unsigned long port = 0;
   std::size_t bytes = 0;
-  nanoseconds patience = 0;  // for an answer
+  nanoseconds patience = 0;  // timeout for an answer
 };
 
 struct connection {
@@ -84,7 +85,7 @@ struct connection {
   nanoseconds since = 0;
 };
 
-/// A thread's share of the connections.
+/// The connections of one thread.
 class client {
  public:
   client(const asking& how, const pattern& sent, std::size_t count, std::uint64_t first)
@@ -100,7 +101,7 @@ class client {
     ::close(epoll_);
   }
 
-  /// Makes the connections. Each is answered once: the server has accepted all of them then.
+  /// Makes the connections. Each gets one answer, so the server has accepted all of them when this returns.
   void connect() {
     for (std::size_t made = 0; made < connections_.size();) {
       const std::size_t wave = std::min(connections_at_a_time, connections_.size() - made);
@@ -110,7 +111,7 @@ class client {
     }
   }
 
-  /// Asks until `end`, and notes what is answered from `begin` on; then waits for the last answers.
+  /// Sends requests until `end` and records the answers from `begin` on. Then waits for the last answers.
   void ask(nanoseconds begin, nanoseconds end) {
     begin_ = begin;
     end_ = end;
@@ -151,13 +152,14 @@ class client {
     while (c.unsent != 0) {
       const ssize_t n =
           ::send(c.fd, c.request + (how_.bytes - c.unsent), c.unsent, MSG_DONTWAIT | MSG_NOSIGNAL);
-      if (n < 0 && errno == EAGAIN) return;  // an edge will say that there is room
+      if (n < 0 && errno == EAGAIN) return;  // an edge event will report free space
       if (n < 0) fail_by_errno("send");
       c.unsent -= static_cast<std::uint32_t>(n);
     }
   }
 
-  /// The buffer is larger than any answer, so a read empties the socket: what comes later has an edge of its own.
+  /// The buffer is larger than any answer, so one read empties the socket. Bytes that arrive later cause
+  /// another edge event.
   void receive(connection& c) {
     const ssize_t got = ::recv(c.fd, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
     if (got < 0 && errno == EAGAIN) return;
@@ -178,7 +180,7 @@ class client {
     if (now < end_) send_next(c, now);
   }
 
-  /// Whatever has come, or nothing for a moment.
+  /// Handles the events that have arrived, or waits for a moment.
   void turn() {
     std::array<epoll_event, 256> events;
     const int n = ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), 20);
@@ -205,7 +207,7 @@ class client {
   std::vector<unsigned char> buffer_ = std::vector<unsigned char>(2 * most_bytes);
   bench::histogram latencies_;
   std::size_t in_flight_ = 0;
-  nanoseconds begin_ = 0;  // nothing is noted, and nothing asked twice, while both are 0
+  nanoseconds begin_ = 0;  // while both are 0, nothing is recorded and each connection sends one request
   nanoseconds end_ = 0;
   int epoll_ = -1;
 };

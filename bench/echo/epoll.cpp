@@ -1,7 +1,7 @@
-// QUESTION  What does an echo cost by one thread that makes the bare calls, and nothing else?
-// WHY       It is the lower limit of what waits by epoll: what a runtime adds lies above it.
+// QUESTION  What does an echo cost in one thread that makes only the necessary system calls?
+// WHY       It is the lower limit for programs that wait by epoll. A runtime adds to it.
 // BASELINE  bench/echo/rota.cpp, which says what a server of the suite `echo` does.
-// READ IT   As there. Edge-triggered, one read and one send for a request; a read that is short has emptied its socket.
+// READ IT   As there. Edge-triggered, one read and one send per request; a short read has emptied its socket.
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -36,10 +36,10 @@ class connection {
   connection(connection&&) = delete;
   ~connection() { ::close(fd_); }
 
-  /// After an event. False: the connection has ended.
+  /// Continues after an event. Returns false if the connection has ended.
   bool go_on(std::uint32_t events) {
     if ((events & ~std::uint32_t{EPOLLOUT}) != 0) emptied_ = false;
-    // The end may have come with the last bytes: then no other edge tells of it.
+    // The end of the stream may have arrived with the last bytes. Then no further edge event reports it.
     if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) ends_ = true;
     for (;;) {
       if (!send_rest()) return errno == EAGAIN;
@@ -65,12 +65,12 @@ class connection {
   int fd_;
   bool emptied_ = true;
   bool ends_ = false;
-  std::size_t begin_ = 0;  // of what is to be sent
+  std::size_t begin_ = 0;  // of the bytes to send
   std::size_t end_ = 0;
   std::array<std::byte, 2 * Message> buffer_;
 };
 
-/// A descriptor that waits for connections; its port is printed.
+/// Returns a listening socket and prints its port.
 int listening() {
   sockaddr_in at{};
   at.sin_family = AF_INET;
@@ -95,7 +95,7 @@ void accept_all(int epoll, int listener) {
     checked(::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on), "no TCP_NODELAY");
     auto one = std::make_unique<connection<Message>>(fd);
     checked(watched(epoll, fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, one.get()), "not watched");
-    static_cast<void>(one.release());  // its last event ends it
+    static_cast<void>(one.release());  // freed after its last event
   }
 }
 

@@ -1,4 +1,5 @@
-// How often each latency was seen, a sixty-fourth of it apart: no sample is kept, and adding one is a few instructions.
+// A histogram of latencies with a relative resolution of 1/64. It stores no samples; adding one takes a few
+// instructions.
 #pragma once
 
 #include <bit>
@@ -8,7 +9,8 @@
 
 namespace bench {
 
-/// Below 128 each value has a bucket; above, each power of two has 64 of them, so a quantile is at most 1 in 64 too high.
+/// Each value below 128 has its own bucket. Above, each power of two has 64 buckets, so a quantile is too
+/// high by at most 1 in 64.
 class histogram {
  public:
   void add(std::uint64_t value) noexcept {
@@ -24,7 +26,8 @@ class histogram {
 
   [[nodiscard]] std::uint64_t total() const noexcept { return total_; }
 
-  /// The largest value of the bucket below which, itself included, that share of all values lies; 0 without any.
+  /// Returns the largest value of the first bucket at which the given share of all values is reached; 0 if
+  /// there are no values.
   [[nodiscard]] std::uint64_t quantile(double share) const noexcept {
     const double wanted = share * static_cast<double>(total_);
     std::uint64_t seen = 0;
@@ -52,7 +55,8 @@ class histogram {
     return ((bucket % subs + subs + 1) << shift) - 1;
   }
 
-  /// Of values below and above each power of two: no bucket is too narrow, none too wide, and each has a place.
+  /// Checks the buckets around each power of two: each value has a bucket, and no bucket is too narrow or too
+  /// wide.
   static consteval bool buckets_are_right() {
     for (unsigned power = 0; power < 64; ++power) {
       const std::uint64_t two = std::uint64_t{1} << power;

@@ -1,14 +1,16 @@
-// QUESTION  How many requests a second does an echo server answer, how late, and at what processor time for each?
-// WHY       The suite `echo` loads all of its servers by this one program, so that only the servers differ.
-// BASELINE  None: it is no subject.
-// READ IT   One line of JSON. Each connection has one request in flight: a slow server is asked less often, and a latency is the time in
-//           which it answers while all others ask, too. The bytes that come back are compared, each of them.
+// QUESTION  How many requests per second does an echo server answer, with what latency, and at what processor
+//           time per request?
+// WHY       The suite `echo` loads all of its servers with this one program, so that only the servers differ.
+// BASELINE  None: this program is not a subject.
+// READ IT   One line of JSON. Each connection has one request in flight: a slow server gets fewer requests,
+//           and a latency is the time of an answer while all other connections send requests, too. All
+//           returned bytes are compared.
 //
 //   echo_load --port P --server PID --connections N --bytes B --threads T --warm-up MS --window MS
-//   echo_load --port P --server PID --connections N --bytes B --idle MS      says what a connection costs that waits
+//   echo_load --port P --server PID --connections N --bytes B --idle MS      the cost of an idle connection
 //
-// All connections are made first, a few at a time, and each of them is answered once. Whatever fails ends the program with 1: also an
-// answer that does not come for --patience MS (10000) after the end.
+// All connections are made first, a few at a time, and each gets one answer. Any failure ends the program
+// with exit code 1, also an answer that is missing --patience MS (10000) after the end.
 #include <sys/types.h>
 
 #include <barrier>
@@ -76,7 +78,7 @@ settings parse(int argc, char** argv) {
   return how;
 }
 
-/// The processor time of the server, all its threads.
+/// Reads the processor time of all threads of the server.
 class server_clock {
  public:
   explicit server_clock(unsigned long pid) {
@@ -104,7 +106,8 @@ void sleep_until(nanoseconds when) {
   }
 }
 
-/// What the server has spent in the window, in seconds. This thread may wake late: the share of what it saw.
+/// Returns the processor time that the server has used in the window, in seconds. This thread may wake late,
+/// so the measured value is scaled to the window.
 double server_seconds(const settings& how, nanoseconds begin, nanoseconds end) {
   const server_clock server(how.server);
   sleep_until(begin);
@@ -128,7 +131,7 @@ clients clients_of(const settings& how, const load::pattern& sent) {
   return all;
 }
 
-/// `work(client)` on a thread for each of them, and `meanwhile()` here.
+/// Runs `work(client)` on one thread per client, and `meanwhile()` on this thread.
 template <class Work, class Meanwhile>
 void on_threads(const clients& all, Work work, Meanwhile meanwhile) {
   std::vector<std::jthread> threads;
@@ -162,7 +165,7 @@ void measure(const settings& how, const clients& all) {
               microseconds(sum, 0.999));
 }
 
-/// Bytes by which the server's resident set has grown, for each connection.
+/// Measures by how many bytes the server's resident set has grown, per connection.
 void measure_idle(const settings& how, const clients& all) {
   const double before = resident_bytes(how.server);
   on_threads(all, [](load::client& each) { each.connect(); }, [] {});

@@ -1,8 +1,12 @@
-// QUESTION  How many requests a second does an echo server answer, how late, and at what processor time for each?
-// WHY       There is nothing in an echo but sockets, tasks and the driver: each of their detours is a part of each request.
-// BASELINE  Tokio, Asio, Go and libuv, each as its manual shows it; bench/echo/epoll.cpp, one thread with the bare calls.
-// READ IT   This is the server alone: bench/echo/load.cpp asks and measures. A buffer has room for two messages, so a read that has
-//           emptied the socket is seen to be a short one; TCP_NODELAY is on; each connection has a task.
+// QUESTION  How many requests per second does an echo server answer, with what latency, and at what processor
+//           time per request?
+// WHY       An echo consists of sockets, tasks and the driver only, so each of their detours is a part of
+//           each request.
+// BASELINE  Tokio, Asio, Go and libuv, each written as in its manual; bench/echo/epoll.cpp, one thread with
+//           only the necessary system calls.
+// READ IT   This is only the server; bench/echo/load.cpp sends the requests and measures. A buffer has space
+//           for two messages, so a read that has emptied the socket is a short one; TCP_NODELAY is on; each
+//           connection has its own task.
 #include <rota/net/tcp_listener.hpp>
 #include <rota/net/tcp_stream.hpp>
 #include <rota/spawn.hpp>

@@ -1,7 +1,9 @@
-// QUESTION  What do the cases of the suite `file` cost in one thread, by the bare system calls?
-// WHY       It is what `cat` and `cp` do: nobody who makes one call after the other needs less.
+// QUESTION  What do the cases of the suite `file` cost in one thread, with direct system calls?
+// WHY       `cat` and `cp` work like this. It is the lower limit for any program that makes one call after
+//           the other.
 // BASELINE  bench/file/rota.cpp, which says what one operation is.
-// READ IT   As there. A runtime's task that waits for each of its calls may come near to it, and not below, but where it makes fewer.
+// READ IT   As there. A runtime's task that awaits each of its calls can come close to this, but not below
+//           it, unless it makes fewer calls.
 #include "support/file_load.hpp"
 
 namespace {
@@ -63,7 +65,7 @@ void read_whole(const std::string& path, std::span<std::byte> into) {
   small_tree::check(path, into.first(got));
 }
 
-/// It knows how long they are: open, read, close.
+/// Knows the size of the files, so it makes three calls: open, read, close.
 void small_files(const job& what) {
   const small_tree tree;
   std::vector<std::byte> one(file_load::page_bytes);
@@ -93,7 +95,7 @@ void tree_files(const job& what) {
   file_load::measured(what, work, nothing_to_check);
 }
 
-/// As cp does it: in the kernel.
+/// Copies as cp does: in the kernel.
 void copy_file(const job& what) {
   const large_file large(what);
   const auto work = [&](std::uint64_t n) {
@@ -111,7 +113,7 @@ void copy_file(const job& what) {
   file_load::measured(large.job(), work, [&] { large.check_copy(); });
 }
 
-/// As cat does it: through a buffer.
+/// Copies as cat does: through a buffer.
 void copy_stream(const job& what) {
   const large_file large(what);
   std::vector<std::byte> block(file_load::block_bytes);

@@ -1,9 +1,13 @@
-// QUESTION  What do files cost that are in the page cache: large ones from end to end, pages by chance, small ones as a whole?
-// WHY       No disk hides there what a runtime adds to a call: a frame, a closure, a thread that is woken and wakes in its turn.
-// BASELINE  `loop`, one thread with the bare calls; `threads`, as many as the pool may have, each with a call at a time; Tokio.
-//           `rota_uring` is this program with ROTA_IO=uring, and is missing where there is no ring.
-// READ IT   ns per operation: a MiB of seq_ and copies, a page of random_, a file of the others. Everybody sums up what he reads, and
-//           that is in it; what was written is read and checked afterwards. Two workers, 8 threads that may block.
+// QUESTION  What do operations on files in the page cache cost: large files from end to end, random pages,
+//           small files as a whole?
+// WHY       No disk hides the overhead that a runtime adds to a call: a frame, a closure, a thread that is
+//           woken and wakes the task in turn.
+// BASELINE  `loop`, one thread with direct calls; `threads`, as many as the pool may have, each with one call
+//           at a time; Tokio. `rota_uring` is this program with ROTA_IO=uring, and is missing where there is
+//           no ring.
+// READ IT   ns per operation: a MiB of seq_ and copies, a page of random_, a file of the others. Every
+//           subject sums up what it reads, and the time includes that. What was written is read and checked
+//           afterwards. Two workers, 8 threads that may block.
 #include "support/file_load.hpp"
 
 #include <rota/fs/file.hpp>
@@ -54,7 +58,7 @@ task<bench::spent> measure(loop_on<On> work, const On& on, job what) {
   co_return measured.end();
 }
 
-/// The root was spawned and runs on a worker. Nothing is printed before `check` has seen the files.
+/// Spawns the root, which runs on a worker. Prints nothing before `check` has checked the files.
 template <class On, class Check>
 void on_worker(loop_on<On> work, const On& on, const job& what, Check check) {
   rota::runtime runtime(with_few_threads(what));
@@ -80,7 +84,7 @@ task<void> read_all(const large_file& large, std::uint64_t n) {
   }
 }
 
-/// One operation: a MiB over what is there, in writes of 64 KiB at the cursor.
+/// One operation: a MiB over the existing content, in writes of 64 KiB at the cursor.
 task<void> write_all(const large_file& large, std::uint64_t n) {
   std::vector<std::byte> block = file_load::buffer_of(file_load::block_bytes);
   for (std::uint64_t pass = 1; pass <= large.passes_of(n); ++pass) {
@@ -122,7 +126,7 @@ task<void> write_pages(file& to, chance pages, std::uint64_t n) {
   }
 }
 
-/// One operation: a page by chance, of so many streams of which each has one in flight.
+/// One operation: a random page. `Streams` streams have one operation in flight each.
 template <auto Pages, unsigned Streams>
 task<void> by_chance(const random_file& random, std::uint64_t n) {
   file which = value(co_await rota::fs::open_options().read().write().open(random.path()));
@@ -149,7 +153,7 @@ void random_write(const job& what) {
   on_worker(by_chance<write_pages, Streams>, random, what, [&] { random.check_written(what, Streams); });
 }
 
-/// One operation: a file of 4 KiB as a whole, one after the other.
+/// One operation: a whole file of 4 KiB. The files are read one after the other.
 task<void> read_small(const small_tree& tree, std::uint64_t n) {
   for (std::uint64_t i = 0; i < n; ++i) {
     const std::string path = tree.path_of(i % file_load::small_files);
@@ -158,7 +162,7 @@ task<void> read_small(const small_tree& tree, std::uint64_t n) {
   }
 }
 
-/// One operation: a file as a whole that a walk has found, and its share of the walk.
+/// One operation: a whole file that a walk has found, and its share of the walk.
 task<void> read_tree(const small_tree& tree, std::uint64_t n) {
   while (n != 0) {
     rota::fs::walk found(tree.root());
@@ -179,7 +183,7 @@ task<void> read_tree(const small_tree& tree, std::uint64_t n) {
 
 using names = std::vector<std::string>;
 
-/// On a thread that may block, with the bare calls.
+/// Reads files on a thread that may block, with direct system calls.
 void read_batch(const names& batch) {
   std::vector<std::byte> one(file_load::page_bytes);
   for (const std::string& path : batch) {
@@ -219,7 +223,7 @@ task<void> read_found(rota::fs::walk& found, std::uint64_t most) {
   require(files == most, "a walk has not found all files");
 }
 
-/// The same, 64 files a closure, four closures at a time.
+/// One operation: as above, with 64 files per closure and four closures at a time.
 task<void> read_batches(const small_tree& tree, std::uint64_t n) {
   while (n != 0) {
     rota::fs::walk found(tree.root());
@@ -235,7 +239,7 @@ void in_tree(const job& what) {
   on_worker(Work, tree, what, nothing_to_check);
 }
 
-/// One operation: a MiB of a copy, by its names.
+/// One operation: a MiB of a copy by file names.
 task<void> copy_by_name(const large_file& large, std::uint64_t n) {
   for (std::uint64_t pass = large.passes_of(n); pass != 0; --pass) {
     const std::uint64_t copied = value(co_await rota::fs::copy(large.path(), large.target_of(n)));
@@ -243,7 +247,7 @@ task<void> copy_by_name(const large_file& large, std::uint64_t n) {
   }
 }
 
-/// One operation: a MiB of what is copied from an open file to another.
+/// One operation: a MiB of a copy from one open file to another.
 task<void> copy_open(const large_file& large, std::uint64_t n) {
   for (std::uint64_t pass = large.passes_of(n); pass != 0; --pass) {
     file from = value(co_await file::open(large.path()));

@@ -1,8 +1,10 @@
-// QUESTION  What do the cases of the suite `file` cost by plain threads that call pread and pwrite, as many as rota's pool may have?
-// WHY       It is what a program does that has no runtime, and wants more than one call at a time.
+// QUESTION  What do the cases of the suite `file` cost with plain threads that call pread and pwrite, as many
+//           as rota's pool may have?
+// WHY       A program without a runtime does this if it wants more than one call at a time.
 // BASELINE  bench/file/rota.cpp, which says what one operation is.
-// READ IT   As there. Nothing is handed over: each thread takes a number and makes its calls, so 32 in flight are 8 at a time here, and
-//           one in flight is one thread. The blocks of seq_ are taken in turns, by 8 threads at once: no task that waits does that.
+// READ IT   As there. No work is handed over: each thread takes a number and makes its calls. So 32 in flight
+//           are 8 at a time here, and one in flight is one thread. The blocks of seq_ are taken in turns by 8
+//           threads at once: no single awaiting task does that.
 #include "support/file_load.hpp"
 
 #include <atomic>
@@ -21,7 +23,7 @@ using file_load::page_bytes;
 using file_load::random_file;
 using file_load::small_tree;
 
-/// `work(thread)` on so many threads at once. The first exception comes out.
+/// Runs `work(thread)` on `count` threads at once. Rethrows the first exception.
 template <class Work>
 void on_threads(unsigned count, Work work) {
   std::mutex guards;
@@ -41,14 +43,15 @@ void on_threads(unsigned count, Work work) {
   if (first != nullptr) std::rethrow_exception(first);
 }
 
-/// Each number below `n` once, by whoever comes first: what the function that `start()` returns is called with.
+/// Distributes the numbers below `n` over the threads, each number once. Calls the function that `start()`
+/// returns with each.
 template <class Start>
 void in_turns(std::uint64_t n, Start start) {
   std::atomic<std::uint64_t> next{0};
   on_threads(file_load::threads, [&](unsigned) {
     auto each = start();
     for (;;) {
-      // relaxed. Only the number counts; the end of the threads publishes what they did.
+      // relaxed: only the number itself matters; joining the threads publishes their results.
       const std::uint64_t i = next.fetch_add(1, std::memory_order_relaxed);
       if (i >= n) return;
       each(i);
@@ -75,11 +78,11 @@ void seq_read(const job& what) {
         return [&, block = std::vector<std::byte>(file_load::block_bytes)](std::uint64_t i) mutable {
           std::uint64_t mine = 0;
           read_block(from, block, i, mine);
-          // relaxed. The end of the threads publishes it.
+          // relaxed: joining the threads publishes the sum.
           sum.fetch_add(mine, std::memory_order_relaxed);
         };
       });
-      // relaxed. All threads have ended.
+      // relaxed: all threads have been joined.
       file_load::check_sum(sum.load(std::memory_order_relaxed), large.pages(), 0);
     }
   };
@@ -102,7 +105,7 @@ void seq_write(const job& what) {
   file_load::measured(large.job(), work, [&] { large.check_written(); });
 }
 
-/// Each thread takes its part of the streams, one after the other.
+/// Each thread runs its share of the streams, one after the other.
 template <unsigned Streams, class Each>
 void by_chance(std::uint64_t n, Each each) {
   constexpr unsigned count = std::min(Streams, file_load::threads);

@@ -1,12 +1,13 @@
-// QUESTION  What does it cost to cut work into children and to wait for them: where the children do nothing (fib, skynet), a
-//           little (nqueens), or all of the work (matmul, quicksort), where nobody knows how much it will be (uts), and where the
-//           library does the cutting (sort, loop)?
-// WHY       It is what work stealing is for, and what schedulers are compared by.
-// BASELINE  oneTBB, OpenMP, rayon and Go, with the same problems (bench/peers). Those in C++ share the parts that are no
-//           tasks: bench/support/forkjoin_problems.hpp.
-// READ IT   ns per operation, one operation as each problem says below; what two workers need for one is half of what they
-//           spend. `_1`: the same with one worker, so what a fork costs that nobody steals. `.peak`: the most memory that the
-//           process had, in MiB, its warm-up and the runtime's own included. Results are checked, each time.
+// QUESTION  What does it cost to split work into children and to wait for them: where the children do nothing
+//           (fib, skynet), a little (nqueens), or all of the work (matmul, quicksort), where the amount of
+//           work is unknown in advance (uts), and where the library does the splitting (sort, loop)?
+// WHY       This is the purpose of work stealing, and the usual comparison of schedulers.
+// BASELINE  oneTBB, OpenMP, rayon and Go, with the same problems (bench/peers). The C++ programs share the
+//           code that is not about tasks: bench/support/forkjoin_problems.hpp.
+// READ IT   ns per operation; the comment of each problem says what one operation is. What two workers need
+//           for one is half of what they spend. `_1`: the same with one worker, so the cost of a fork that is
+//           not stolen. `.peak`: the peak memory of the process in MiB, including its warm-up and the
+//           runtime. Results are checked every time.
 #include "support/forkjoin_problems.hpp"
 #include "support/peak_memory.hpp"
 #include "support/subject.hpp"
@@ -44,7 +45,8 @@ task<std::uint64_t> fib(unsigned n) {
 
 task<void> solve_fib(unsigned n) { forkjoin::check_fib(n, co_await fib(n)); }
 
-/// The same calls, with children that are spawned and awaited by their handles: what `fib` saves.
+/// One operation: as fib(), but the children are spawned and awaited by their handles. Shows what `fib`
+/// saves.
 task<std::uint64_t> fib_spawn(unsigned n) {
   if (n < 2) co_return n;
   auto one = rota::spawn(fib_spawn(n - 1));
@@ -56,7 +58,7 @@ task<std::uint64_t> fib_spawn(unsigned n) {
 
 task<void> solve_fib_spawn(unsigned n) { forkjoin::check_fib(n, co_await fib_spawn(n)); }
 
-/// One operation: a leaf, which is its number; every node above the leaves has ten children, and is their sum.
+/// One operation: a leaf, which returns its number. Every node above has ten children and returns their sum.
 task<std::uint64_t> skynet(std::uint64_t first, std::uint64_t leaves) {
   if (leaves == 1) co_return first;
   children_up_to<forkjoin::skynet_children> children;
@@ -72,7 +74,7 @@ task<void> solve_skynet(unsigned depth) {
   forkjoin::check_skynet(depth, co_await skynet(0, forkjoin::skynet_leaves[depth]));
 }
 
-/// One operation: a queen that is placed on a copy of the board, which is a child.
+/// One operation: a queen that is placed on a copy of the board. Each is a child.
 task<std::uint64_t> nqueens(board queens, unsigned row, unsigned n) {
   if (row == n) co_return std::uint64_t{1};
   children_up_to<std::tuple_size_v<board>> children;
@@ -89,7 +91,8 @@ task<void> solve_nqueens(unsigned n) {
   forkjoin::check_nqueens(n, co_await nqueens(empty, 0, n));
 }
 
-/// One operation: the product of two leaves of 32 x 32. Making the matrices and looking at the result are a part of it.
+/// One operation: the product of two leaves of 32 x 32. The time includes making the matrices and checking
+/// the result.
 task<void> multiply(product todo) {
   if (todo.side <= forkjoin::leaf_side) {
     forkjoin::multiply_leaf(todo);
@@ -109,7 +112,7 @@ task<void> solve_matmul(unsigned cuts) {
   all.check();
 }
 
-/// One operation: a node of the tree, which is a child and counts those below it.
+/// One operation: a node of the tree. Each is a child and counts the nodes below it.
 task<std::uint64_t> uts(std::uint64_t node, unsigned count) {
   if (count == 0) co_return std::uint64_t{1};
   std::vector<task<std::uint64_t>> children;
@@ -127,7 +130,7 @@ task<void> solve_uts(unsigned which) {
   forkjoin::check_uts(which, co_await uts(forkjoin::root_of(tree), tree.root_children));
 }
 
-/// One operation: a key. Up to 2048 of them are left to std::sort.
+/// One operation: a key. Parts of up to 2048 keys are left to std::sort.
 task<void> quicksort(key* first, key* last) {
   if (last - first <= forkjoin::sort_cut_off) {
     std::sort(first, last);
@@ -163,7 +166,7 @@ task<void> loop(std::uint64_t items, const forkjoin::loop_body& body, unsigned /
   co_await rota::parallel_for(std::uint64_t{0}, items, body);
 }
 
-/// The same, cut by hand: a child for each worker, all of the same size.
+/// One operation: as loop(), but split by hand into one child per worker, all of the same size.
 task<void> stretch(std::uint64_t first, std::uint64_t last, const forkjoin::loop_body& body) {
   rota::core::call_for(first, last, body);
   co_return;
@@ -188,7 +191,7 @@ task<bench::spent> measure_loop(job what) {
   co_return sum;
 }
 
-/// Solves problems that have as many operations as the job says, after those of the warm-up.
+/// Solves problems with as many operations in all as the job says, after those of the warm-up.
 template <task<void> (*Solve)(unsigned size), const auto& Operations>
 task<bench::spent> measure(job what) {
   for (const unsigned size : forkjoin::pieces(Operations, what.warm_up, what.counts)) co_await Solve(size);
@@ -198,7 +201,7 @@ task<bench::spent> measure(job what) {
   co_return measured.end();
 }
 
-/// Peak memory is no operation: a job that counts those does not ask for it.
+/// Peak memory is not an operation, so a job that counts operations does not report it.
 template <task<bench::spent> (*Measure)(job)>
 void on_worker(const job& what) {
   rota::runtime runtime(bench::options_of(what));
@@ -224,7 +227,8 @@ constexpr bench::one_case of(const char* name, forkjoin::scale scale, void (*run
   return {name, "ns", scale.full, scale.quick, run};
 }
 
-/// fib(35) and fib(27); 10^8 leaves and 10^6; 14 queens and 11; matrices of 2048 x 2048 and 512 x 512.
+/// Sizes, full and quick: fib(35) and fib(27); 10^8 and 10^6 leaves; 14 and 11 queens; matrices of 2048 x
+/// 2048 and 512 x 512.
 constexpr bench::one_case cases[] = {
     of("fib", forkjoin::fib_scale, run_fib),
     of("fib_1", forkjoin::fib_scale, run_fib),

@@ -1,10 +1,11 @@
-// QUESTION  What does a message cost that goes to a handler: on its own, among many, to one of many mailboxes; and how soon is a
-//           handler called whose executor sleeps?
-// WHY       It bounds how small the parts of a program may be that talk by messages.
+// QUESTION  What does a message to a handler cost: on its own, among many, to one of many mailboxes? How soon
+//           is a handler called if its executor sleeps?
+// WHY       It bounds how small the parts of a program may be that communicate by messages.
 // BASELINE  Tokio: a task with an unbounded mpsc channel. Go: a goroutine with a channel of 1024.
-// READ IT   ns per operation, one operation as each case says below. In `hop` and `ring` one message is under way, so it is what
-//           a message on its own costs while somebody is awake; `wake` is what it costs when nobody is, nearly all of it the
-//           kernel's. In the others senders and consumer run beside each other.
+// READ IT   ns per operation; the comment of each case says what one operation is. In `hop` and `ring` one
+//           message is in flight: this is the cost of a single message while a thread is awake. `wake` is its
+//           cost while all threads sleep, nearly all of it the kernel's. In the other cases senders and
+//           consumer run concurrently.
 #include "support/subject.hpp"
 
 #include <rota/gate/fan_in.hpp>
@@ -27,7 +28,7 @@ namespace {
 using bench::job;
 using namespace rota::gate;
 
-/// Runs the loop twice, once to warm up.
+/// Runs the loop twice, the first time as a warm-up.
 template <class Loop>
 void measured(const job& what, const Loop& loop) {
   loop(what.warm_up);
@@ -36,7 +37,7 @@ void measured(const job& what, const Loop& loop) {
   bench::report(what, all.end());
 }
 
-/// What the last message tells whoever waits.
+/// Lets the last message wake the waiting thread.
 class signal {
  public:
   void reset() noexcept { done_.store(0, std::memory_order_relaxed); }
@@ -50,7 +51,7 @@ class signal {
   std::atomic<int> done_{0};
 };
 
-/// One operation: through a bare gate, from idle to idle, by one thread.
+/// One operation: a bare gate from idle to idle, by one thread.
 void bare(const job& what) {
   signal_waker waker;
   signal_word word(0);
@@ -66,7 +67,7 @@ void bare(const job& what) {
   });
 }
 
-/// One operation: a message that a handler sends to another one, and nothing else is under way.
+/// One operation: a message from one handler to another. No other message is in flight.
 void hop(const job& what) {
   executor threads(what.workers);
   signal end;
@@ -87,7 +88,7 @@ void hop(const job& what) {
   });
 }
 
-/// One operation: a message from one of so many threads to one mailbox.
+/// One operation: a message from one of `Senders` threads to one mailbox.
 template <unsigned Senders>
 void fan_in(const job& what) {
   executor threads(1);
@@ -111,7 +112,7 @@ void fan_in(const job& what) {
   });
 }
 
-/// One operation: an item from one of so many threads, each with a segment, which it waits for while it is full.
+/// One operation: an item from one of `Senders` threads. Each has a segment and waits while it is full.
 template <unsigned Senders>
 void segments(const job& what) {
   rota::gate::fan_in<std::uint64_t> in({.producers = Senders, .segment = 1024});
@@ -131,7 +132,7 @@ void segments(const job& what) {
   });
 }
 
-/// One operation: a message from one thread to one of 64 mailboxes in turns, among so many.
+/// One operation: a message from one thread to one of 64 mailboxes in turn, among `Boxes` mailboxes.
 template <unsigned Boxes>
 void among(const job& what) {
   constexpr unsigned active = 64;
@@ -148,7 +149,7 @@ void among(const job& what) {
   measured(what, [&](std::uint64_t n) {
     for (std::uint64_t i = 0; i < n; ++i) {
       static_cast<void>(boxes[(i % active) * (Boxes / active)].send(i));
-      // Not more under way than a bounded channel would let.
+      // Limits the messages in flight, as a bounded channel would.
       while (i - std::min(i, served.load(std::memory_order_relaxed)) > 65'536) std::this_thread::yield();
     }
     threads.drain();
@@ -156,7 +157,7 @@ void among(const job& what) {
   });
 }
 
-/// One operation: a message on its way round a ring of a million mailboxes. They are made before.
+/// One operation: one hop of a message around a ring of a million mailboxes, which are made before.
 void ring(const job& what) {
   constexpr std::size_t members = 1'000'000;
   executor threads(what.workers);
@@ -178,7 +179,7 @@ void ring(const job& what) {
   });
 }
 
-/// One sample: from a send to an executor that sleeps to the handler's first line.
+/// One sample: the time from a send to a sleeping executor until the first line of the handler.
 void wake(const job& what) {
   using clock = std::chrono::steady_clock;
   executor threads(what.workers);
@@ -208,7 +209,7 @@ void wake(const job& what) {
   bench::report_value(what, (name + ".p999").c_str(), "ns", at(0.999));
 }
 
-/// Processor time of an executor with 4032 mailboxes in a second in which nothing happens.
+/// Measures the processor time of an executor with 4032 mailboxes during an idle second.
 void idle(const job& what) {
   executor threads(what.workers);
   std::deque<mailbox<int>> boxes;

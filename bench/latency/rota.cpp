@@ -1,10 +1,11 @@
-// QUESTION  How long does an idle runtime take to run what a foreign thread gives it?
-// WHY       It is what a request waits for that comes after a pause. Nothing of it is computing: a thread has to wake.
-// BASELINE  futex: a thread that sleeps on a word and is woken by a bare system call, in the same program, in turns with the
-//           runtime. Nothing that sleeps can be faster. Tokio and Asio run in processes of their own.
-// READ IT   ns from the call to the first line of what runs, half of the samples (p50) and 99 of 100 (p99) are faster. One
-//           millisecond passes between two samples: after longer ones a virtual processor sleeps more deeply, and all
-//           figures grow.
+// QUESTION  How long does an idle runtime take to run a task that a foreign thread gives it?
+// WHY       A request after a pause waits that long. None of it is computing: a thread has to wake.
+// BASELINE  futex: a thread that sleeps on a word and is woken by a direct system call, in the same program,
+//           alternating with the runtime. No sleeping thread can react faster. Tokio and Asio run in their
+//           own processes.
+// READ IT   ns from the call to the first line of the task. Half of the samples (p50) and 99 of 100 (p99) are
+//           faster. One millisecond passes between two samples: after longer pauses a virtual processor
+//           sleeps more deeply, and all figures grow.
 #include "base/futex.hpp"
 #include "support/event.hpp"
 #include "support/subject.hpp"
@@ -24,12 +25,12 @@ using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 namespace base = rota::base;
 
-/// When the other side ran; 0 until it has.
+/// The time at which the other side ran; 0 until it has run.
 class stamp {
  public:
   static std::int64_t now() noexcept { return clock::now().time_since_epoch().count(); }
   void set() noexcept { at_.store(now(), std::memory_order_release); }
-  /// Leaves the runtime alone meanwhile, so that it is idle when the next sample comes.
+  /// Waits without disturbing the runtime, so that it is idle at the next sample.
   std::int64_t take() noexcept {
     for (;;) {
       std::this_thread::sleep_for(1ms);
@@ -41,7 +42,7 @@ class stamp {
   std::atomic<std::int64_t> at_{0};
 };
 
-/// A thread that a bare futex wakes.
+/// A thread that is woken by a futex.
 class sleeper {
  public:
   explicit sleeper(stamp& ran) : ran_(ran), thread_([this] { sleep_and_stamp(); }) {}
@@ -82,7 +83,7 @@ void report_quantiles(const job& what, std::vector<double> samples, const char* 
   bench::report_value(what, (name + ".p99").c_str(), "ns", samples[samples.size() * 99 / 100], subject);
 }
 
-/// `act` makes the runtime set `ran`; in turns with the futex.
+/// Takes samples. `act` makes the runtime set `ran`; runtime and futex alternate.
 template <class Act>
 void sample(const job& what, stamp& ran, Act act) {
   std::vector<double> of_rota;

@@ -1,8 +1,9 @@
-// QUESTION  How much memory does something take that only waits: a task that sleeps, a connection that says nothing?
+// QUESTION  How much memory does a waiting task or connection take?
 // WHY       It bounds how many of them fit into a machine.
-// BASELINE  Tokio, Go and Asio, each with the same task. A connection's buffer has 64 bytes: the rest is the runtime's.
-// READ IT   Bytes by which the resident set grows, for each; the allocator's and the runtime's tables are in it. The memory
-//           of sockets is the kernel's and is not.
+// BASELINE  Tokio, Go and Asio, each with the same task. A connection's buffer has 64 bytes; the rest belongs
+//           to the runtime.
+// READ IT   Growth of the resident set in bytes, per task or connection; the tables of the allocator and the
+//           runtime are included. The memory of sockets belongs to the kernel and is not included.
 #include "support/subject.hpp"
 
 #include <rota/net/tcp_listener.hpp>
@@ -37,8 +38,8 @@ double resident_bytes() {
   return static_cast<double>(resident) * static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
-/// Waits until `begun` says so many, and then until they have gone to sleep, too. Ends the program: a million tasks need
-/// not be taken down.
+/// Waits until `begun` has reached the number of operations, and then until those tasks sleep, too. Ends the
+/// process without destroying a million tasks.
 [[noreturn]] void finish(const job& what, const counter& begun, double before) {
   while (begun.load(std::memory_order_acquire) < what.operations) std::this_thread::sleep_for(5ms);
   std::this_thread::sleep_for(300ms);
@@ -94,7 +95,7 @@ rota::task<void> serve(std::atomic<unsigned>& port, counter& begun) {
   }
 }
 
-/// The clients are bare sockets, so that only the server's side costs memory of this process.
+/// Connects with bare sockets, so that only the server side costs memory of this process.
 void connect_bare(unsigned port) {
   sockaddr_in to{};
   to.sin_family = AF_INET;

@@ -1,9 +1,12 @@
-// QUESTION  What does a timer cost: armed and cancelled, armed and fired, and how does that grow with the timers pending?
-// WHY       Nearly every timeout is cancelled, so arm + cancel is the common life; sleeps are the other.
-// BASELINE  Two lock/unlock pairs of the same mutex: what a shard cannot go below. std::multimap and std::priority_queue:
-//           what one would write without a wheel (the queue cannot cancel, so it only takes part in the firing).
-// READ IT   ns per timer, median of the rounds. The aim for arm + cancel on one thread is 50 ns, look into 2x. The growth
-//           from 10^3 to 10^6 pending timers should be that of cache misses, not of the number.
+// QUESTION  What does a timer cost: armed and cancelled, armed and fired, and how does that grow with the
+//           number of pending timers?
+// WHY       Nearly every timeout is cancelled, so arm + cancel is the common case; sleeps are the other.
+// BASELINE  Two lock/unlock pairs of the same mutex: the lower limit of a shard. std::multimap and
+//           std::priority_queue: the usual choice without a wheel (the queue cannot cancel, so it only takes
+//           part in the firing).
+// READ IT   ns per timer, median of the rounds. The goal for arm + cancel on one thread is 50 ns; investigate
+//           at 2x. The growth from 10^3 to 10^6 pending timers should be that of cache misses, not of the
+//           number.
 
 #include <array>
 #include <cstdint>
@@ -38,7 +41,7 @@ void arm(shard& on, timer_node& node, time_point deadline) {
   bench::keep(on.arm(node, deadline, quiet_waker()));
 }
 
-/// Deadlines 1 ms to 5 s ahead, to the nanosecond.
+/// Deadlines 1 ms to 5 s ahead, with a resolution of a nanosecond.
 std::vector<time_point> random_deadlines(std::size_t count) {
   std::mt19937_64 random(1);
   std::vector<time_point> all(count);
@@ -116,7 +119,7 @@ double sleep_all(const std::vector<time_point>& deadlines, std::chrono::millisec
   });
 }
 
-/// The same with a binary heap, which touches the frame as often: once to arm, once to fire.
+/// The same with a binary heap, which accesses the frame as often: once to arm, once to fire.
 double queue_all(const std::vector<time_point>& deadlines, std::chrono::milliseconds step) {
   struct frame {
     unsigned state = 0;

@@ -1,9 +1,12 @@
-// QUESTION  What does a work cost that goes to the elastic pool: empty, short, long, waiting, with a priority, after others? How
-//           soon do threads come and go?
-// WHY       It bounds how small a work may be that is worth its submit, and how long a burst waits for threads.
-// BASELINE  oneTBB, Boost.Asio's thread_pool, Tokio's spawn_blocking, goroutines, and plain threads on one queue (peer `std`).
-// READ IT   ns per operation, one operation as each case says below; ms where it says so. Peers without priorities, thread counts or
-//           dependencies have no such case. `pop_` holds so many works in the queue while it measures; `queue_` is the queue alone.
+// QUESTION  What does a work cost that goes to the elastic pool: empty, short, long, waiting, with a
+//           priority, after others? How soon do threads start and end?
+// WHY       It bounds how small a work may be that is worth its submit, and how long a burst waits for
+//           threads.
+// BASELINE  oneTBB, Boost.Asio's thread_pool, Tokio's spawn_blocking, goroutines, and plain threads on one
+//           queue (peer `std`).
+// READ IT   ns per operation, or ms where the case says so; the comment of each case says what one operation
+//           is. Peers without priorities, thread counts or dependencies have no such case. `pop_` keeps a
+//           number of works in the queue while it measures; `queue_` is the queue alone.
 #include "pool/work_queue.hpp"
 #include "support/pool_load.hpp"
 #include "support/subject.hpp"
@@ -39,7 +42,7 @@ pool_options threads_of(const job& what) {
   return {.min_threads = what.workers, .max_threads = what.workers};
 }
 
-/// As pool_load wants it.
+/// The interface that pool_load needs.
 class posting_pool {
  public:
   explicit posting_pool(const job& what) : pool_(threads_of(what)) {}
@@ -53,7 +56,7 @@ class posting_pool {
   thread_pool pool_;
 };
 
-/// Runs the loop twice, once to warm up.
+/// Runs the loop twice, the first time as a warm-up.
 template <class Loop>
 void measured(const job& what, const Loop& loop) {
   loop(what.warm_up);
@@ -68,7 +71,7 @@ void loaded(const job& what) {
   measured(what, [&pool](std::uint64_t n) { Load(pool, n); });
 }
 
-/// One sample: from a submit on a foreign thread to the first line of the work, nothing else to do.
+/// One sample: the time from a submit on a foreign thread to the first line of the work, in an idle pool.
 void submit_idle(const job& what) {
   posting_pool pool(what);
   const std::vector<double> samples = pool_load::from_idle(pool, what.operations);
@@ -77,11 +80,12 @@ void submit_idle(const job& what) {
   bench::report_value(what, (name + ".p99").c_str(), "ns", pool_load::quantile(samples, 0.99));
 }
 
-// ---- while the only thread is busy: nobody else runs, so the counts are exact
+// ---- while the only thread is busy: no other work runs, so the counts are exact
 
 constexpr std::uint64_t at_once = 1000;
 
-/// Calls `act(count)` while the pool's only thread is held, up to `at_once` works at a time, and then lets that go on.
+/// Calls `act(count)` while the pool's only thread is held, with up to `at_once` works at a time, and then
+/// releases the thread.
 template <class Act>
 void while_held(thread_pool& pool, std::uint64_t n, const Act& act) {
   for (; n != 0; n -= std::min(n, at_once)) {
@@ -94,7 +98,7 @@ void while_held(thread_pool& pool, std::uint64_t n, const Act& act) {
   }
 }
 
-/// One operation: an empty work is submitted while the thread is busy, and run when it is not.
+/// One operation: an empty work is submitted while the thread is busy, and runs afterwards.
 void submit_busy(const job& what) {
   thread_pool pool(threads_of(what));
   double submit_ns = 0;
@@ -110,7 +114,7 @@ void submit_busy(const job& what) {
   bench::report_value(what, "submit_busy.submit", "ns", submit_ns / static_cast<double>(what.operations));
 }
 
-/// One operation: the same, but it is taken back before the thread comes to it.
+/// One operation: the same, but the work is cancelled before the thread takes it.
 void cancel_queued(const job& what) {
   thread_pool pool(threads_of(what));
   std::vector<work<void>> handles;
@@ -126,7 +130,8 @@ void cancel_queued(const job& what) {
   });
 }
 
-/// One operation: a submit with a priority, the pop and the run, while so many works wait: each that runs submits another one.
+/// One operation: a submit with a priority, the pop and the run, with a constant number of waiting works:
+/// each work that runs submits another one.
 class refilling {
  public:
   refilling(thread_pool& pool, const job& what)
@@ -166,7 +171,7 @@ void pop(const job& what) {
   bench::report(what, works.sum());
 }
 
-/// One operation: a pop from a worker's queue, and a push of what came out. No lock, no pool.
+/// One operation: a pop from a worker's queue, and a push of the same item. No lock, no pool.
 template <unsigned Waiting>
 void queue(const job& what) {
   std::vector<rota::pool::detail::queue_item> items(Waiting);
@@ -188,7 +193,7 @@ rota::task<void> sleep_thrice() {
   for (int i = 0; i < 3; ++i) co_await rota::sleep_for(10ms);
 }
 
-/// One operation: a coroutine that sleeps three times for 10 ms; all at once.
+/// One operation: a coroutine that sleeps three times for 10 ms. All run at once.
 void timers(posting_pool& pool, std::uint64_t n) {
   for (std::uint64_t i = 0; i < n; ++i) pool.post([] { return sleep_thrice(); });
   pool.wait();
@@ -200,7 +205,7 @@ rota::task<void> yield_often() {
   for (std::uint64_t i = 0; i < yields_of_a_work; ++i) co_await rota::yield();
 }
 
-/// One operation: one of ten yields of a coroutine, its start and its end shared by them.
+/// One operation: one of ten yields of a coroutine, with its share of the coroutine's start and end.
 void yields(posting_pool& pool, std::uint64_t n) {
   for (std::uint64_t i = 0; i < n / yields_of_a_work; ++i) pool.post([] { return yield_often(); });
   pool.wait();
@@ -217,7 +222,7 @@ rota::task<void> busy_and_waiting(pool_load::priority_times& times, int priority
   times.end(priority);
 }
 
-/// Until the last work of the highest of three priorities has ended, and the last of all: so many of each.
+/// The times until the last work of the highest of three priorities, and the last work of all, has ended.
 void priority_works(const job& what) {
   thread_pool pool(threads_of(what));
   pool_load::priority_times times(what.operations);
@@ -230,7 +235,8 @@ void priority_works(const job& what) {
   bench::report_value(what, "priority_works.all", "ms", times.all_ms());
 }
 
-/// From the submit to the end of a work of high priority that waits for one of low priority, behind so many in between.
+/// The time from the submit to the end of a work of high priority that waits for one of low priority, with
+/// other works queued in between.
 void priority_inversion(const job& what) {
   thread_pool pool(threads_of(what));
   auto low = pool.submit([] { pool_load::spin_for(pool_load::medium_work); }, {.priority = 0});
@@ -272,7 +278,7 @@ void graph(const job& what) {
   });
 }
 
-/// One operation: a node of a graph that is built and run; `.run`: of one that has been built.
+/// One operation: a node of a graph that is built and run; `.run`: of a graph that was built before.
 void built_graph(const job& what) {
   thread_pool pool(threads_of(what));
   std::atomic<std::uint64_t> ran{0};
@@ -303,7 +309,7 @@ void built_graph(const job& what) {
   return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
 }
 
-/// Threads of a pool that has none come when so many works block, and go after its keep-alive of 100 ms.
+/// Threads of an empty pool start when many works block, and end after its keep-alive of 100 ms.
 void burst(const job& what) {
   thread_pool pool(pool_options{
       .min_threads = 0, .max_threads = static_cast<unsigned>(what.operations), .keep_alive = 100ms});
@@ -325,7 +331,7 @@ void burst(const job& what) {
   bench::report_value(what, "burst.shrink", "ms", pool_load::ms_since(begin));
 }
 
-/// Processor time in a second in which nothing happens, with the threads there.
+/// The processor time of an idle second, with the threads running.
 void idle(const job& what) {
   posting_pool pool(what);
   for (int i = 0; i < 1000; ++i) pool.post([] {});

@@ -1,10 +1,12 @@
-// QUESTION  How does the scheduler do on more workers than this machine has processors: how fast does work spread, how often do
-//           workers look for it in vain, how often is somebody woken?
+// QUESTION  How does the scheduler behave with more workers than this machine has processors: how fast does
+//           work spread, how often do workers search in vain, how often is a worker woken?
 // WHY       A protocol that is right on two processors may be a queue on two hundred.
-// HOW       The library's own source on the simulated machine (src/simulated): every worker has a processor and a clock, an
-//           operation on a line that another processor has costs a transfer, and a contended line is a queue. Its times are
-//           no measurements; two lines of one table may be compared.
-// READ IT   speed-up: over one worker. bound: what work and span allow, work / (work / workers + span). The rest per task.
+// HOW       The library's own source on the simulated machine (src/simulated): every worker has a processor
+//           and a clock, an operation on a cache line that another processor owns costs a transfer, and a
+//           contended line is a queue. Its times are not measurements; two lines of one table may be
+//           compared.
+// READ IT   speed-up: over one worker. bound: what work and span allow, work / (work / workers + span). The
+//           rest is per task.
 #include "simulated/machine.hpp"
 
 #include <rota/runtime.hpp>
@@ -34,7 +36,7 @@ struct shape {
   std::int64_t (*span)(unsigned tasks);
 };
 
-unsigned done = 0;  // one thread runs all processors
+unsigned done = 0;  // one thread runs all simulated processors
 
 void work() {
   active->spend(leaf_work);
@@ -144,12 +146,12 @@ void print_curve(const shape& what, unsigned tasks, unsigned most_workers) {
 
 }  // namespace
 
-/// scale [TASKS [WORKERS]]: for 1, 2, 4 .. WORKERS.
+/// Usage: scale [TASKS [WORKERS]], for 1, 2, 4 .. WORKERS workers.
 int main(int argc, char** argv) {
   constexpr unsigned most_tasks = 10'000'000;
   constexpr unsigned most_workers = 512;
   const std::span<char* const> given(argv, static_cast<std::size_t>(argc));
-  // 0: out of range, or no number.
+  // Returns 0 if the argument is out of range or no number.
   const auto number = [&](std::size_t at, unsigned otherwise, unsigned most) -> unsigned {
     if (at >= given.size()) return otherwise;
     const std::string_view text = given[at];

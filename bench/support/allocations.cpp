@@ -31,7 +31,7 @@ void* or_throw(void* made) {
 
 }  // namespace
 
-// All others call one of these.
+// All other forms of operator new call one of these.
 void* operator new(std::size_t size) {
   note(size);
   return or_throw(std::malloc(size == 0 ? 1 : size));

@@ -1,4 +1,4 @@
-// What a program asks of the allocator. Every operator new of a subject's passes by here, whoever calls it.
+// Counts allocations: every call of operator new in a subject.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ struct allocations {
   std::uint64_t bytes = 0;
 };
 
-/// From now on; before, nothing is counted, and each call costs a look at a flag.
+/// Starts the counting. Before, nothing is counted, and each call costs a check of a flag.
 void count_allocations() noexcept;
 [[nodiscard]] allocations allocations_so_far() noexcept;
 

@@ -1,4 +1,4 @@
-// The whole harness of the micro benchmarks: rounds, a start barrier, medians, one JSON line for each case.
+// The harness of the micro benchmarks: rounds, a start barrier, medians, one JSON line per case.
 #pragma once
 
 #include <algorithm>
@@ -18,13 +18,13 @@ using threads = unsigned;
 
 inline const int counted_rounds = std::getenv("ROTA_BENCH_QUICK") == nullptr ? 9 : 3;
 
-/// Stops the compiler from dropping a value that nobody reads.
+/// Stops the compiler from dropping an unused value.
 template <class T>
 inline void keep(const T& value) noexcept {
   asm volatile("" : : "g"(&value) : "memory");
 }
 
-/// Where a case stands in the table: `./dev bench` groups by suite and case, and compares subjects.
+/// The place of a case in the table: `./dev bench` groups by suite and case, and compares subjects.
 struct label {
   const char* suite;
   const char* test_case;
@@ -32,7 +32,7 @@ struct label {
   const char* unit = "ns";
 };
 
-/// Prints the line. `values` are those of the counted rounds.
+/// Prints the line of a case. `values` are those of the counted rounds.
 inline void report(const label& where, const char* subject, std::vector<double> values) {
   std::sort(values.begin(), values.end());
   std::printf(
@@ -50,7 +50,7 @@ inline void report(const label& where, const char* subject, std::vector<double> 
   std::fflush(stdout);
 }
 
-/// Nanoseconds that `work` takes, divided by `operations`.
+/// Returns the nanoseconds that `work` takes, divided by `operations`.
 template <class Work>
 [[nodiscard]] double time_once(double operations, Work&& work) {
   const auto begin = std::chrono::steady_clock::now();
@@ -59,7 +59,7 @@ template <class Work>
   return spent.count() / operations;
 }
 
-/// A named thing to compare: `run(thread)` does one operation.
+/// A named candidate of a comparison: `run(thread)` does one operation.
 template <class Run>
 struct subject {
   const char* name;
@@ -68,8 +68,8 @@ struct subject {
 template <class Run>
 subject(const char*, Run) -> subject<Run>;
 
-/// One round: every thread warms up, waits for the others, then calls `run` as often as said. Nanoseconds per
-/// call.
+/// Runs one round: every thread warms up, waits for the others, then calls `run` `calls` times. Returns
+/// nanoseconds per call.
 template <class Run>
 [[nodiscard]] double round_of(threads n, int calls, Run& run) {
   std::atomic<threads> ready{0};
@@ -90,8 +90,8 @@ template <class Run>
   });
 }
 
-/// Subjects are interleaved (A B A B ...), one round each to warm up, so that a slow minute of the machine
-/// hits all of them.
+/// Compares subjects. Their rounds are interleaved (A B A B ...), after one warm-up round each, so that a
+/// slow minute of the machine affects all of them.
 template <class... Runs>
 void compare(const label& where, int calls, subject<Runs>... subjects) {
   std::vector<std::vector<double>> values(sizeof...(Runs));
@@ -108,7 +108,7 @@ void compare(const label& where, int calls, subject<Runs>... subjects) {
   (report(where, subjects.name, values[at++]), ...);
 }
 
-/// For work that is not a repeated call: `once()` returns the value of one round.
+/// Repeats work that is not a repeated call: `once()` returns the value of one round.
 template <class Once>
 void repeat(const label& where, const char* name, Once once) {
   std::vector<double> values;

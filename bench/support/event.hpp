@@ -1,4 +1,4 @@
-// An event that one task waits for and that resets itself: what stands for a channel in these benchmarks.
+// An event that one task waits for and that resets itself: these benchmarks use it in place of a channel.
 #pragma once
 
 #include <rota/leaf.hpp>
@@ -9,18 +9,20 @@
 namespace bench {
 
 // PROTOCOL: state
-//   idle     nobody waits, nothing was said
-//   waiting  waker_ is there: only who moves the state on may touch it
+//   idle     no waiter, no notification
+//   waiting  waker_ is set; only the thread that changes the state may access it
 //   taking   a notifier is about to move waker_ out
-//   said     the next wait, or the one that was woken, uses it up
-// The waiter moves idle -> waiting -> idle and said -> idle; a notifier idle -> said and waiting -> taking -> said.
+//   said     a notification is stored; the next wait, or the woken one, consumes it
+// The waiter moves idle -> waiting -> idle and said -> idle.
+// A notifier moves idle -> said and waiting -> taking -> said.
 class event {
  public:
-  /// Any thread. Two before a wait are one.
+  /// Notifies the waiter. Any thread. Two calls before a wait count as one.
   void notify() noexcept {
     state seen = state_.load(std::memory_order_relaxed);
     for (;;) {
-      // A second notifier: the first one's wake will do, and the write says that this one has been here.
+      // A second notifier: the wake of the first one suffices, and the write still publishes what this one
+      // did before.
       const state next = seen == state::waiting ? state::taking : seen == state::idle ? state::said : seen;
       if (state_.compare_exchange_weak(seen, next, std::memory_order_acq_rel, std::memory_order_relaxed))
         break;

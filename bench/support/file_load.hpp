@@ -1,5 +1,5 @@
-// What the subjects of the suite `file` have in common: a folder of their own, files whose contents can be checked, and calls that
-// throw what the system says. bench/file/rota.cpp says what one operation is.
+// Shared by the subjects of the suite `file`: a folder of their own, files with content that can be checked,
+// and system calls that throw on errors. bench/file/rota.cpp says what one operation is.
 #pragma once
 
 #include "support/subject.hpp"
@@ -43,14 +43,14 @@ inline void require(bool right, const char* what) {
   if (!right) wrong(what);
 }
 
-/// What a system call returned, which is no error.
+/// Returns the result of a system call. Throws if it is an error.
 template <class N>
 N checked(N got, const char* what) {
   if (got < 0) throw std::system_error(errno, std::generic_category(), what);
   return got;
 }
 
-/// A folder below $TMPDIR that goes with all that is in it.
+/// A folder below $TMPDIR. Its destructor removes it with its content.
 class folder {
  public:
   folder() : path_((std::filesystem::temp_directory_path() / "rota_bench_XXXXXX").string()) {
@@ -81,14 +81,14 @@ class descriptor {
   int fd_;
 };
 
-// A page: a word that says which one it is and in which pass it was written, and 511 that are the same everywhere.
+// A page: one word with the number of the page and of the pass that wrote it, and 511 constant words.
 constexpr std::uint64_t filler = 0x9E37'79B9'7F4A'7C15;
 
 [[nodiscard]] constexpr std::uint64_t stamp(std::uint64_t page, std::uint64_t pass) noexcept {
   return (page + 1) * 0xD134'2543'DE82'EF95 + pass * 0xAF25'1AF3'B0F0'25B5;
 }
 
-/// The sum of a page's words.
+/// Returns the sum of a page's words.
 [[nodiscard]] constexpr std::uint64_t sum_of_page(std::uint64_t page, std::uint64_t pass) noexcept {
   return stamp(page, pass) + (page_bytes / sizeof(filler) - 1) * filler;
 }
@@ -120,7 +120,7 @@ inline void check_page(std::span<const std::byte> bytes, std::uint64_t page, std
   return all;
 }
 
-/// Makes the pages of a buffer those from `page` on.
+/// Writes the stamps of the pages from `page` on into a buffer.
 inline void stamp_pages(std::span<std::byte> buffer, std::uint64_t page, std::uint64_t pass) noexcept {
   for (std::size_t at = 0; at < buffer.size(); at += page_bytes) {
     const std::uint64_t first = stamp(page++, pass);
@@ -128,7 +128,7 @@ inline void stamp_pages(std::span<std::byte> buffer, std::uint64_t page, std::ui
   }
 }
 
-/// Some bytes, at least one.
+/// Reads at least one byte.
 inline std::size_t read_at(const descriptor& from, std::span<std::byte> into, std::uint64_t offset) {
   const ssize_t got =
       checked(::pread(from.get(), into.data(), into.size(), static_cast<off_t>(offset)), "pread");
@@ -146,7 +146,7 @@ inline void read_page(const descriptor& from, std::span<std::byte> into, std::ui
   require(read_at(from, into, page * page_bytes) == page_bytes, "a page was read in part");
 }
 
-/// `pages` of pass 0.
+/// Creates a file of `pages` pages of pass 0.
 inline void make_file(const std::string& path, std::uint64_t pages) {
   const descriptor to(path, O_WRONLY | O_CREAT | O_EXCL);
   std::vector<std::byte> some = buffer_of(block_bytes);
@@ -158,7 +158,7 @@ inline void make_file(const std::string& path, std::uint64_t pages) {
   }
 }
 
-/// Each page, by `pass_of(page)`; and that there are no more.
+/// Checks each page against `pass_of(page)`, and that there are no further pages.
 template <class PassOf>
 void check_file(const std::string& path, std::uint64_t pages, PassOf pass_of) {
   const descriptor from(path, O_RDONLY);
@@ -172,7 +172,7 @@ void check_file(const std::string& path, std::uint64_t pages, PassOf pass_of) {
   }
 }
 
-/// A large file, and how often a run goes over it. One operation is a MiB.
+/// A large file, and the number of passes of a run. One operation is a MiB.
 class large_file {
  public:
   explicit large_file(bench::job what)
@@ -181,10 +181,10 @@ class large_file {
     job_.warm_up = mib_;
     make_file(path(), pages());
   }
-  /// Of whole passes, and one to warm up.
+  /// The job, rounded to whole passes, with one pass as a warm-up.
   [[nodiscard]] const bench::job& job() const noexcept { return job_; }
   [[nodiscard]] std::string path() const { return where_.at("large"); }
-  /// Of the copies of a run: who warms up has another one.
+  /// The target of the copies of a run. The warm-up has its own target.
   [[nodiscard]] std::string target_of(std::uint64_t operations) const {
     return where_.at("copy_" + std::to_string(passes_of(operations)));
   }
@@ -193,11 +193,11 @@ class large_file {
   [[nodiscard]] std::uint64_t blocks() const noexcept { return bytes() / block_bytes; }
   [[nodiscard]] std::uint64_t passes_of(std::uint64_t operations) const noexcept { return operations / mib_; }
 
-  /// As the last pass of a run has left it; the first one's number is 1.
+  /// Checks the content that the last pass of a run has written; passes count from 1.
   void check_written() const {
     check_file(path(), pages(), [&](std::uint64_t) { return passes_of(job_.operations); });
   }
-  /// The file as it was made.
+  /// Checks that a copy equals the original file.
   void check_copy() const {
     check_file(target_of(job_.operations), pages(), [](std::uint64_t) { return std::uint64_t{0}; });
   }
@@ -208,7 +208,7 @@ class large_file {
   std::uint64_t mib_;
 };
 
-/// Pages by chance: the same for the same seed.
+/// Random page numbers: the same for the same seed.
 class chance {
  public:
   explicit chance(std::uint64_t seed) noexcept : state_(seed) {}
@@ -221,12 +221,12 @@ class chance {
   std::uint64_t state_;
 };
 
-/// Of `n` operations those of one of `streams`, whose seed is its number.
+/// Returns the share of one of `streams` streams in `n` operations. The seed of a stream is its number.
 [[nodiscard]] constexpr std::uint64_t share(std::uint64_t n, unsigned streams, unsigned which) noexcept {
   return n / streams + (which < n % streams ? 1 : 0);
 }
 
-/// What the `i`th of a stream's `n` writes says of itself: another thing than that of any other run.
+/// Returns the stamp of the `i`th of a stream's `n` writes. It differs from those of all other runs.
 [[nodiscard]] constexpr std::uint64_t pass_of_write(std::uint64_t n, std::uint64_t i) noexcept {
   return (n << 32U) + i + 1;
 }
@@ -237,8 +237,8 @@ class random_file {
   random_file() { make_file(path(), random_pages); }
   [[nodiscard]] std::string path() const { return where_.at("random"); }
 
-  /// Each page as the last write of one of so many streams has left it; who writes to it last of all is not known. What was written by none of
-  /// them is as it was made, or as it was left by who warmed up.
+  /// Checks each page: it is as the last write of one of the streams has left it (which stream wrote last is
+  /// unknown), or, if no stream wrote it, as the warm-up or make_file() has left it.
   void check_written(const bench::job& what, unsigned streams) const {
     std::vector<std::vector<std::uint64_t>> last(random_pages);
     for (unsigned which = 0; which < streams; ++which) {
@@ -285,7 +285,7 @@ class small_tree {
   [[nodiscard]] std::string path_of(std::uint64_t i) const {
     return root() + "/" + std::to_string(i / files_of_a_folder) + "/" + std::to_string(i);
   }
-  /// The file's bytes, by its name.
+  /// Checks the bytes of a file by its name.
   static void check(const std::string& path, std::span<const std::byte> bytes) {
     check_page(bytes, std::strtoull(path.c_str() + path.rfind('/') + 1, nullptr, 10));
   }
@@ -294,7 +294,8 @@ class small_tree {
   folder where_;
 };
 
-/// Of plain threads and loops: `work(n)` twice, once to warm up. Nothing is printed before `check` has seen the files.
+/// For plain threads and loops: runs `work(n)` twice, the first time as a warm-up. Prints nothing before
+/// `check` has checked the files.
 template <class Work, class Check>
 void measured(const bench::job& what, Work work, Check check) {
   work(what.warm_up);

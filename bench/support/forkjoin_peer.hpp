@@ -1,5 +1,6 @@
-// The program of a peer in C++ for the suite `forkjoin`: the command line, the problems one after the other, the lines that it
-// prints. The peer is the functions that are declared here, and keeps to what bench/forkjoin/rota.cpp says of each case.
+// The program of a C++ peer for the suite `forkjoin`: the command line, the problems, and the lines that it
+// prints. The peer implements the functions that are declared here, as bench/forkjoin/rota.cpp says for each
+// case.
 #pragma once
 
 #include "support/forkjoin_problems.hpp"
@@ -20,11 +21,11 @@ using forkjoin::board;
 using forkjoin::key;
 using forkjoin::product;
 
-/// A wait that runs other tasks on its own stack needs a deep one: `uts` is 1995 calls deep, without what was stolen. It is
-/// for all threads; the first one has it already.
+/// A wait that runs other tasks on its own stack needs a deep stack: `uts` is 1995 calls deep, not counting
+/// stolen tasks. The size is for all threads but the first, which already has such a stack.
 constexpr std::size_t stack_bytes = std::size_t{64} << 20U;
 
-/// Runs the root, and what it forks, on so many threads.
+/// Runs the root, and the tasks that it forks, on `workers` threads.
 void on_workers(unsigned workers, const std::function<void()>& root);
 
 std::uint64_t fib(unsigned n);
@@ -50,7 +51,7 @@ inline double process_cpu_ns() {
   return ns(used.ru_utime) + ns(used.ru_stime);
 }
 
-/// Nanoseconds: those that passed, and those of the processors.
+/// Nanoseconds of wall time and of processor time.
 struct spent {
   double wall;
   double cpu;
@@ -65,7 +66,7 @@ template <class Work>
   return {wall.count(), process_cpu_ns() - cpu};
 }
 
-/// The time of the operations, and the memory that the process had at most.
+/// Prints the time of the operations, and the peak memory of the process.
 inline void report(const job& what, const spent& sum) {
   const auto n = static_cast<double>(what.operations);
   std::printf(R"({"case":"%s","workers":%u,"unit":"ns","value":%.4f,"cpu_ns":%.4f})"
@@ -133,7 +134,7 @@ void run_sort(const job& what) {
   });
 }
 
-/// `loop`, of a peer that has loops: Loop calls the body for each item below a number.
+/// `loop`, for a peer with parallel loops: Loop calls the body for each item below a number.
 template <void (*Loop)(std::uint64_t items, const forkjoin::loop_body& body)>
 void run_loop(const job& what) {
   on_workers(what.workers, [&] {
@@ -198,7 +199,7 @@ inline job parse(int argc, char** argv, const one_case& chosen) {
   return what;
 }
 
-/// Of the first thread, whose stack grows up to its limit.
+/// Raises the stack limit of the first thread, which grows up to it.
 inline void allow_deep_stack() {
   rlimit limit{};
   ::getrlimit(RLIMIT_STACK, &limit);
@@ -208,7 +209,8 @@ inline void allow_deep_stack() {
   }
 }
 
-/// `main` of a peer: CASE [--workers N] [--scale quick|full] [--operations N], or --list. `more`: cases that not every peer has.
+/// `main` of a peer: CASE [--workers N] [--scale quick|full] [--operations N], or --list. `more`: cases that
+/// not every peer has.
 inline int run(int argc, char** argv, std::span<const one_case> more) {
   if (argc < 2) misuse("usage", "CASE [--workers N] [--scale quick|full], or --list");
   const bool lists = std::strcmp(argv[1], "--list") == 0;

@@ -1,5 +1,5 @@
-// What the cases of the suite `forkjoin` compute, without the tasks. rota's program and the peers in C++ include it, so that
-// all of them do the same work and have it checked alike. bench/forkjoin/rota.cpp says what one operation is.
+// The problems of the suite `forkjoin`, without tasks. rota's program and the C++ peers include it, so that
+// all of them do the same work with the same checks. bench/forkjoin/rota.cpp says what one operation is.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace forkjoin {
 
-/// Throws if a problem was not solved.
+/// Throws if a problem was solved wrongly.
 inline void expect(bool is_right, const char* what) {
   if (!is_right) throw std::runtime_error(std::string("a wrong result of ") + what);
 }
@@ -30,10 +30,10 @@ struct scale {
   std::uint64_t quick;
 };
 
-/// What counts operations needs small problems: twice as many of them cost twice as much.
+/// A run that counts operations needs small problems: then twice as many of them cost twice as much.
 constexpr std::uint64_t largest_counted = 2'000;
 
-/// The sizes of problems that have exactly so many operations together, the largest that fits first.
+/// Returns sizes of problems that have exactly that many operations in all, the largest that fits first.
 inline std::vector<unsigned> pieces(operations_by_size table, std::uint64_t operations, bool counts) {
   std::vector<unsigned> sizes;
   while (operations > 0) {
@@ -85,7 +85,7 @@ inline void check_skynet(unsigned depth, std::uint64_t sum) {
 /// The column of the queen in each row.
 using board = std::array<char, 14>;
 
-/// Whether a queen may stand there, beside those in the rows above.
+/// Returns true if no queen of the rows above attacks this place.
 constexpr bool is_free(const board& queens, unsigned row, unsigned column) {
   for (unsigned above = 0; above < row; ++above) {
     const int aside = queens[above] - static_cast<int>(column);
@@ -100,7 +100,7 @@ constexpr board with_queen(board queens, unsigned row, unsigned column) {
   return queens;
 }
 
-/// The boards that a search places below this one, all solutions among them.
+/// Counts the boards that a search places below this one, including all solutions.
 constexpr std::uint64_t count_boards(const board& queens, unsigned row, unsigned n) {
   std::uint64_t count = 0;
   for (unsigned column = 0; row < n && column < n; ++column) {
@@ -109,7 +109,7 @@ constexpr std::uint64_t count_boards(const board& queens, unsigned row, unsigned
   return count;
 }
 
-/// By count_boards().
+/// Computed by count_boards().
 constexpr std::array<std::uint64_t, 15> queens_boards{
     0, 1, 2, 5, 16, 53, 152, 551, 2'056, 8'393, 35'538, 166'925, 856'188, 4'674'889, 27'358'552};
 static_assert(count_boards({}, 0, 4) == queens_boards[4] && count_boards({}, 0, 7) == queens_boards[7]);
@@ -122,7 +122,7 @@ inline void check_nqueens(unsigned n, std::uint64_t solutions) {
   expect(solutions == queens_solutions[n], "nqueens");
 }
 
-// --- matmul, size: how often the matrices are cut in two before they are leaves
+// --- matmul, size: how often the matrices are halved before they are leaves
 
 constexpr std::size_t leaf_side = 32;
 
@@ -133,7 +133,7 @@ constexpr auto leaf_products = [] {
 }();
 constexpr scale matmul_scale{leaf_products[6], leaf_products[4]};
 
-/// A square inside a matrix that is kept by rows.
+/// A square part of a matrix in row-major order.
 struct square {
   std::int32_t* at;
   std::size_t stride;
@@ -143,21 +143,21 @@ struct square {
   }
 };
 
-/// To do: c += a * b.
+/// The task c += a * b.
 struct product {
   square a;
   square b;
   square c;
   std::size_t side;
 
-  /// What the quarters a[row][inner] and b[inner][column] add to c[row][column].
+  /// Returns the product of the quarters a[row][inner] and b[inner][column], to be added to c[row][column].
   [[nodiscard]] product part(unsigned row, unsigned column, unsigned inner) const {
     const std::size_t half = side / 2;
     return {a.quarter(half, row, inner), b.quarter(half, inner, column), c.quarter(half, row, column), half};
   }
 };
 
-/// Not inlined: what a compiler makes of it must not depend on what stands around it, as in a coroutine.
+/// Not inlined: its machine code must not depend on the surrounding code, such as a coroutine.
 [[gnu::noinline]] inline void multiply_leaf(const product todo) {
   for (std::size_t i = 0; i < todo.side; ++i) {
     for (std::size_t k = 0; k < todo.side; ++k) {
@@ -169,7 +169,7 @@ struct product {
   }
 }
 
-/// Two matrices of ones, and room for their product.
+/// Two matrices of ones, and memory for their product.
 class matrices {
  public:
   explicit matrices(unsigned cuts)
@@ -195,7 +195,7 @@ class matrices {
 
 constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;
 
-/// The number at a position of the splitmix64 sequence of a seed.
+/// Returns the number at a position of the splitmix64 sequence of a seed.
 constexpr std::uint64_t splitmix64(std::uint64_t seed, std::uint64_t position) {
   std::uint64_t x = seed + (position + 1) * golden;
   x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9;
@@ -211,7 +211,8 @@ constexpr scale quicksort_scale{10'000'000, 1'000'000};
 constexpr std::uint64_t keys_seed = 42;
 constexpr std::uint64_t counted_keys = 5'000;
 
-/// Arrays to sort, one behind the other: one of all keys, or, for what counts operations, many short ones that are alike.
+/// Arrays to sort, one after the other: one of all keys or, for a run that counts operations, many short and
+/// equal ones.
 class arrays_of_keys {
  public:
   arrays_of_keys(std::uint64_t keys, bool counts) : length_(counts ? counted_keys : keys), keys_(keys) {
@@ -234,7 +235,8 @@ class arrays_of_keys {
   std::vector<key> keys_;
 };
 
-/// Hoare's partition around the median of three. Two parts that are not empty: up to the pointer, and from it on.
+/// Hoare's partition around the median of three. Makes two parts that are not empty: up to the pointer, and
+/// from it on.
 inline key* partition(key* first, key* last) {
   const key a = *first;
   const key b = first[(last - first) / 2];
@@ -256,13 +258,13 @@ constexpr scale sort_scale{100'000'000, 5'000'000};
 
 constexpr scale loop_scale{1'000'000'000, 100'000'000};
 
-/// One item: a hash, and a comparison that one of 2^24 passes. No memory is written but for those.
+/// One item: a hash, and a comparison that one of 2^24 items passes. Memory is written only for those.
 class loop_body {
  public:
   void operator()(std::uint64_t i) const {
     if (splitmix64(keys_seed, i) < (std::uint64_t{1} << 40U)) found_->fetch_add(1, std::memory_order_relaxed);
   }
-  /// Of the first 10^8 and of the first 10^9 it is known how many do.
+  /// Checks the number of items that passed. It is known for the first 10^8 and the first 10^9.
   void check(std::uint64_t items) const {
     const std::uint64_t found = found_->load();
     if (items == loop_scale.quick) expect(found == 1, "loop");
@@ -280,11 +282,12 @@ struct tree {
   unsigned root_children;
 };
 
-/// The deepest node of the last one is 1995 below the root; of the third one 905.
+/// The deepest node of the last tree is 1995 below the root; of the third one 905.
 constexpr std::array<tree, 4> trees{{{0, 0}, {643, 39}, {10, 200}, {27, 2000}}};
 constexpr std::array<std::uint64_t, 4> tree_nodes{1, 1'000, 344'169, 5'047'965};
 
-/// A node is the hash of its parent's and of which child it is. Four children with a probability of 0.2499, or none.
+/// A node is the hash of its parent and its child index. It has four children with a probability of 0.2499,
+/// else none.
 constexpr std::uint64_t root_of(const tree& which) { return splitmix64(which.seed, 0); }
 constexpr std::uint64_t child_of(std::uint64_t node, unsigned which) { return splitmix64(node, which); }
 constexpr unsigned node_children = 4;

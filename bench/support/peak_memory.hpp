@@ -1,4 +1,4 @@
-// The most memory that this process had. For rota's programs and for peers.
+// The peak memory of this process. For rota's programs and for peers.
 #pragma once
 
 #include <cstdio>
@@ -6,7 +6,8 @@
 
 namespace bench {
 
-/// Resident, in MiB. Not getrusage's ru_maxrss: that one begins with what the program was that started this one.
+/// Returns the peak resident memory in MiB. Not getrusage's ru_maxrss: that one starts with the memory of the
+/// program that started this one.
 inline double peak_mib() {
   std::FILE* const file = std::fopen("/proc/self/status", "re");
   char line[256];

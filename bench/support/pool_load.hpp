@@ -1,7 +1,8 @@
-// What the cases of the suite `pool` give to a pool, whichever that is: rota's program and the peers in C++ include it, so that
-// all of them do the same work. bench/pool/rota.cpp says what one operation is.
+// The works of the suite `pool`, for any pool. rota's program and the C++ peers include it, so that all of
+// them do the same work. bench/pool/rota.cpp says what one operation is.
 //
-// A pool has post(f), which runs f() on one of its threads some time, and wait(), until all that was posted has run.
+// A pool has post(f), which runs f() on one of its threads at some time, and wait(), which waits for all
+// posted works.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +28,7 @@ constexpr int roots_of_a_short_work = 10;
   return std::chrono::duration<double, std::milli>(clock::now() - begin).count();
 }
 
-/// So many square roots, which the compiler does not know.
+/// Computes `count` square roots of values that the compiler does not know.
 inline void take_roots(int count) {
   double sum = 0;
   for (int i = 0; i < count; ++i) {
@@ -44,7 +45,7 @@ inline void spin_for(std::chrono::microseconds span) {
   }
 }
 
-/// Counts what was posted and has not run, for pools that do not.
+/// Counts works that were posted and have not run, for pools that do not count them.
 class outstanding {
  public:
   void begin() noexcept { left_.fetch_add(1, std::memory_order_relaxed); }
@@ -119,7 +120,7 @@ void roots(Pool& pool, std::uint64_t n) {
   pool.wait();
 }
 
-/// Nanoseconds from a post to the first line, nothing else to do; sorted.
+/// Returns the nanoseconds from a post to the first line of the work, in an idle pool; sorted.
 template <class Pool>
 [[nodiscard]] std::vector<double> from_idle(Pool& pool, std::uint64_t n) {
   std::atomic<std::int64_t> ran{0};

@@ -1,4 +1,4 @@
-// Cases whose operations come in rounds of a fixed number, each with something new: a lock, a channel, its tasks.
+// Cases with operations in rounds of a fixed size. Each round has new objects: a lock, a channel, its tasks.
 #pragma once
 
 #include "support/allocations.hpp"
@@ -9,11 +9,12 @@
 
 namespace bench {
 
-/// So many operations. Returns what of it was to be timed; what is allocated counts from the first line to the last, whatever is timed.
+/// Runs `operations` operations and returns the timed part. Allocations count from the first line to the
+/// last, whatever is timed.
 using round = spent (*)(std::uint64_t operations);
 using async_round = rota::task<spent> (*)(std::uint64_t operations);
 
-/// The sum of rounds, and what they have allocated.
+/// The sum of rounds, and their allocations.
 class sum_of_rounds {
  public:
   void begin() noexcept { before_ = allocations_so_far(); }
@@ -61,7 +62,7 @@ template <async_round Round, std::uint64_t Size>
   co_return co_await play_async<Round, Size>(what.operations);
 }
 
-/// A case without a runtime, one of two shapes with one: `Size` operations a round, once to warm up.
+/// A case without a runtime, or with one shape: `Size` operations per round, and one warm-up.
 template <round Round, std::uint64_t Size>
 void rounds(const job& what) {
   static_cast<void>(play<Round, Size>(what.warm_up));

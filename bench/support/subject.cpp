@@ -33,7 +33,7 @@ void print_start(const char* test_case, unsigned workers, const char* in_unit, d
   std::printf(R"({"case":"%s","workers":%u,"unit":"%s","value":%.4f)", test_case, workers, in_unit, value);
 }
 
-/// The sums are not divided: who takes the difference of two sizes needs them whole.
+/// The sums are not divided: a caller that subtracts the sums of two sizes needs them whole.
 void print_counts([[maybe_unused]] const job& what, [[maybe_unused]] const spent& sum) {
 #if defined(ROTA_COUNT_OPERATIONS)
   std::printf(R"(,"rmws":%llu,"seq_cst_stores":%llu,"system_calls":%llu,"allocations":%llu)",
@@ -159,7 +159,7 @@ void fail(const char* why) {
   std::exit(1);
 }
 
-/// Counted runs have no watchdog, whose looks are a matter of time.
+/// Counted runs have no watchdog, because its checks depend on the time.
 rota::runtime_options options_of(const job& what) {
   rota::runtime_options options{.workers = what.workers, .seed = 1};
   if (what.counts) options.watchdog = std::chrono::nanoseconds(0);

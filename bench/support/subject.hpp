@@ -1,4 +1,5 @@
-// A subject of `./dev bench`: a program that runs one case once and prints what it measured. bench/README.md has the contract.
+// A subject of `./dev bench`: a program that runs one case once and prints what it measured. bench/README.md
+// has the contract.
 #pragma once
 
 #include <rota/runtime.hpp>
@@ -16,7 +17,7 @@ struct job {
   unsigned workers = 2;
   std::uint64_t operations = 0;
   std::uint64_t warm_up = 0;  // operations that are not measured, first
-  bool counts = false;        // operations are counted: no time may play a part
+  bool counts = false;        // operations are counted: no result may depend on the time
   bool counts_allocations = false;
 };
 
@@ -35,14 +36,14 @@ struct spent {
   std::uint64_t rmws = 0;
   std::uint64_t seq_cst_stores = 0;
   std::uint64_t system_calls = 0;
-  // Where they are counted: calls of operator new.
+  // If allocations are counted: calls of operator new.
   std::uint64_t allocations = 0;
   std::uint64_t allocated_bytes = 0;
 
   spent& operator+=(const spent& more) noexcept;
 };
 
-/// From its construction on.
+/// Measures from its construction on.
 class stretch {
  public:
   stretch() noexcept;
@@ -53,10 +54,10 @@ class stretch {
   std::chrono::steady_clock::time_point begin_;
 };
 
-/// Nanoseconds of processor time that this process has used.
+/// Returns the nanoseconds of processor time that this process has used.
 [[nodiscard]] double process_cpu_ns() noexcept;
 
-/// Prints the line of a measured stretch: nanoseconds for each of the job's operations.
+/// Prints the line of a measured stretch: nanoseconds per operation of the job.
 void report(const job& what, const spent& sum);
 /// The same with processor time as the value.
 void report_cpu(const job& what, const spent& sum);
@@ -69,15 +70,16 @@ void report_value(
 
 [[nodiscard]] rota::runtime_options options_of(const job& what);
 
-/// `main` of a subject: CASE [--workers N] [--scale quick|full] [--operations N] [--allocations 1], or --list.
+/// `main` of a subject: CASE [--workers N] [--scale quick|full] [--operations N] [--allocations 1], or
+/// --list.
 int run_subject(int argc, char** argv, std::span<const one_case> cases);
-/// The same, but lists nothing without the backend that ROTA_IO asks for: there is no case to run then.
+/// The same, but lists no case if the backend that ROTA_IO asks for is missing.
 int run_subject_of_backend(int argc, char** argv, std::span<const one_case> cases);
 
-/// A loop of so many operations.
+/// A loop of `operations` operations.
 using loop = rota::task<void> (*)(std::uint64_t operations);
 
-/// Runs the loop twice, once to warm up.
+/// Runs the loop twice, the first time as a warm-up.
 rota::task<spent> measure(loop work, job what);
 
 /// The two shapes of a case: the root is spawned and runs on a worker, or runs on the calling thread.

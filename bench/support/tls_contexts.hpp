@@ -1,4 +1,5 @@
-// What the subjects of the suite `tls` have in common that call OpenSSL themselves: a certificate, and contexts of both sides.
+// Shared by the subjects of the suite `tls` that call OpenSSL directly: a certificate, and contexts of both
+// sides.
 #pragma once
 
 #include <openssl/ec.h>
@@ -27,13 +28,13 @@ constexpr const char* host = "localhost";
 
 enum class tickets : unsigned char { none, some };
 
-/// A key of P-256, and a certificate of `host` that it has signed itself.
+/// A key of P-256, and a self-signed certificate for `host`.
 class own_certificate {
  public:
   own_certificate() : key_(EVP_EC_gen("P-256")), certificate_(X509_new()) {
     require(key_ != nullptr && certificate_ != nullptr, "no key");
     X509* const made = certificate_.get();
-    X509_set_version(made, 2);  // which is 3
+    X509_set_version(made, 2);  // which means version 3
     ASN1_INTEGER_set(X509_get_serialNumber(made), 1);
     X509_gmtime_adj(X509_getm_notBefore(made), -3600);
     X509_gmtime_adj(X509_getm_notAfter(made), 86400);
@@ -59,7 +60,7 @@ class own_certificate {
 inline context_ptr make_context(const SSL_METHOD* method) {
   context_ptr made(SSL_CTX_new(method));
   require(made != nullptr && SSL_CTX_set_min_proto_version(made.get(), TLS1_3_VERSION) == 1, "no context");
-  // As the runtimes set them.
+  // The same modes as the runtimes set.
   SSL_CTX_set_mode(made.get(),
                    SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                        SSL_MODE_RELEASE_BUFFERS | SSL_MODE_AUTO_RETRY);
@@ -76,7 +77,7 @@ inline context_ptr make_server(const own_certificate& own, tickets given) {
   return made;
 }
 
-/// One that keeps the newest of its sessions, and offers it once.
+/// A client that keeps the newest of its sessions, and offers it once.
 class client {
  public:
   client(const own_certificate& trusted, tickets taken) : context_(make_context(TLS_client_method())) {
@@ -94,7 +95,7 @@ class client {
 
   [[nodiscard]] SSL_CTX* context() const noexcept { return context_.get(); }
 
-  /// Which host is wanted, and the session that may go on. True: there is one.
+  /// Sets the host name and the session to resume. Returns true if there is one.
   bool prepare(SSL* ssl) {
     require(SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1, "no host");
     const session_ptr earlier = std::move(session_);
@@ -111,7 +112,7 @@ class client {
   session_ptr session_;
 };
 
-/// After a handshake.
+/// Checks a connection after its handshake.
 inline void check(SSL* ssl, bool resumed) {
   require(SSL_get_cipher_name(ssl) == cipher, "another cipher than was asked for");
   require((SSL_session_reused(ssl) == 1) == resumed, "a session was resumed that should not, or was not");

@@ -1,4 +1,5 @@
-// What the subjects of the suite `tls` have in common: how many, how large, and by which cipher. bench/tls/rota.cpp says what one operation is.
+// Shared by the subjects of the suite `tls`: numbers, sizes and the cipher. bench/tls/rota.cpp says what one
+// operation is.
 #pragma once
 
 #include <openssl/conf.h>
@@ -16,7 +17,7 @@ namespace tls_load {
 
 constexpr unsigned visitors = 8;  // connections that are made at a time
 constexpr std::size_t message_bytes = 64;
-constexpr std::size_t block_bytes = std::size_t{16} << 10U;  // what fits into a record
+constexpr std::size_t block_bytes = std::size_t{16} << 10U;  // fits into a TLS record
 constexpr std::uint64_t blocks_of_a_mib = (std::uint64_t{1} << 20U) / block_bytes;
 constexpr std::string_view cipher = "TLS_AES_128_GCM_SHA256";
 
@@ -28,8 +29,9 @@ inline void require(bool right, const char* what) {
   if (!right) wrong(what);
 }
 
-/// Before the first context is made: for all of them, as the system's openssl.cnf might have it. Who makes contexts of his own could ask
-/// each; rota leaves the choice to the system.
+/// Chooses the cipher for all contexts, as the system's openssl.cnf might. Call it before the first context
+/// is made. A subject with its own contexts could set the cipher for each; rota leaves the choice to the
+/// system.
 inline void choose_the_cipher() {
   constexpr char text[] =
       "openssl_conf = all\n[all]\nssl_conf = programs\n[programs]\nsystem_default = chosen\n[chosen]\n"
@@ -45,7 +47,7 @@ inline void choose_the_cipher() {
   require(done, "OpenSSL takes no configuration");
 }
 
-/// Of `n` operations those of one of `many`.
+/// Returns the share of one of `many` in `n` operations.
 [[nodiscard]] constexpr std::uint64_t share(std::uint64_t n, unsigned many, unsigned which) noexcept {
   return n / many + (which < n % many ? 1 : 0);
 }

@@ -1,9 +1,11 @@
-// QUESTION  What do locks, permits, notifications and once-cells cost: alone, and among tasks that want the same?
-// WHY       They are the commonest thing that tasks share; Volt and Tokio publish these very cases.
-// BASELINE  Tokio's and Go's. Volt's published cases, with its parameters: rounds of a million, of 10,000 with tasks, 4 workers.
-//           mutex_lock: two fetch_adds, the least that a lock and an unlock can be.
-// READ IT   ns for one operation, which each case says. Those with tasks include a round's spawns and joins. Two shapes, which are two
-//           cases: the root is a task of the runtime, or (block_on) runs on the calling thread.
+// QUESTION  What do locks, permits, notifications and once-cells cost: uncontended, and among tasks that
+//           compete for them?
+// WHY       Tasks share these most often; Volt and Tokio publish these very cases.
+// BASELINE  Tokio's and Go's. Volt's published cases, with its parameters: rounds of a million, of 10,000
+//           with tasks, 4 workers. mutex_lock: two fetch_adds, the least that a lock and an unlock can cost.
+// READ IT   ns per operation; the comment of each case says what one operation is. Those with tasks include a
+//           round's spawns and joins. Two shapes are two cases: the root is a task of the runtime, or
+//           (block_on) runs on the calling thread.
 #include "support/rounds.hpp"
 
 #include <rota/spawn.hpp>
@@ -30,13 +32,13 @@ using bench::stretch;
 constexpr std::uint64_t alone_round = 1'000'000;
 constexpr std::uint64_t task_round = 10'000;
 
-/// A value that the compiler must have, and must think changed.
+/// Makes the compiler compute a value, and assume that it has changed.
 template <class T>
 void keep(T& value) noexcept {
   asm volatile("" : "+m"(value) : : "memory");
 }
 
-/// A value that the compiler must read, into a register: no case pays for a sum that goes through memory.
+/// Makes the compiler read a value into a register, so that no case pays for a sum in memory.
 void has_read(std::uint64_t value) noexcept { asm volatile("" : : "r"(value) : "memory"); }
 
 // ---- alone, without a runtime
@@ -117,9 +119,9 @@ rota::task<spent> barrier(std::uint64_t n) {
   co_return measured.end();
 }
 
-// ---- tasks that want the same
+// ---- tasks that compete
 
-/// `Count` tasks share the operations; `one` runs its part of them.
+/// Divides the operations among `Count` tasks; each runs `one` with its share.
 template <std::uint64_t Count, class Shared>
 rota::task<void> share(Shared& shared, std::uint64_t n, rota::task<void> (*one)(Shared&, std::uint64_t)) {
   std::vector<rota::join_handle<void>> all;
@@ -242,7 +244,7 @@ rota::task<void> lock_alone(std::uint64_t n) {
   co_await count_up(shared, n);
 }
 
-/// The least that a lock and an unlock can be.
+/// The least that a lock and an unlock can cost.
 double two_fetch_adds(std::uint64_t n) {
   std::atomic<std::uint64_t> word{0};
   const stretch measured;

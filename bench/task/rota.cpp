@@ -1,9 +1,10 @@
-// QUESTION  What do the small steps cost that every program of tasks is made of: spawn and await, a plain call, a yield, a
+// QUESTION  What do the basic steps of a program of tasks cost: spawn and await, a plain call, a yield, a
 //           notification from one task to another?
-// WHY       They bound how finely a program may be cut into tasks.
-// BASELINE  Tokio, Go and Asio, where they have such a thing (bench/peers).
-// READ IT   ns per operation, one operation as each case says below. `_block_on`: the root runs on the calling thread, which
-//           is no worker; otherwise it was spawned and runs on one. Never compare one shape with the other.
+// WHY       They bound how finely a program may be split into tasks.
+// BASELINE  Tokio, Go and Asio, where they have the same (bench/peers).
+// READ IT   ns per operation; the comment of each case says what one operation is. `_block_on`: the root runs
+//           on the calling thread, which is no worker; otherwise it was spawned and runs on one. Never
+//           compare one shape with the other.
 #include "support/event.hpp"
 #include "support/subject.hpp"
 
@@ -52,7 +53,7 @@ rota::task<void> answer(bench::event& ping, bench::event& pong, std::uint64_t n)
   }
 }
 
-/// One operation: there and back between two tasks.
+/// One operation: a round trip between two tasks.
 rota::task<void> ping_pong(std::uint64_t n) {
   bench::event ping;
   bench::event pong;
@@ -75,7 +76,8 @@ void spawn_and_wait_outside(rota::runtime& runtime, std::uint64_t n) {
   runtime.block_on(wait_for(all));
 }
 
-/// One operation: an empty task that a foreign thread spawns, and waits for when it has spawned all.
+/// One operation: an empty task that a foreign thread spawns. It waits for all tasks after it has spawned
+/// all.
 void spawn_outside(const job& what) {
   rota::runtime runtime(bench::options_of(what));
   spawn_and_wait_outside(runtime, what.warm_up);

@@ -1,9 +1,10 @@
-// QUESTION  What does a timer cost: armed and taken back, around each wait, and slept out?
-// WHY       Nearly every timeout is taken back, so arm + cancel is the common life. Sleeps are the other.
-// BASELINE  Tokio, Go and Asio. arm_cancel_shard: the same without a task, a clock and a waker. bench/micro/timer_bench.cpp
-//           has the parts, with other timers pending.
-// READ IT   ns per operation. ping_pong_timeout arms two timers, so less ping_pong it is twice the price of a timeout. The
-//           sleeps are judged by processor time: 100k tasks sleep 50 to 1000 ms each.
+// QUESTION  What does a timer cost: armed and cancelled, around each wait, and in a complete sleep?
+// WHY       Nearly every timeout is cancelled, so arm + cancel is the common case. Sleeps are the other.
+// BASELINE  Tokio, Go and Asio. arm_cancel_shard: the same without a task, a clock and a waker.
+//           bench/micro/timer_bench.cpp has the parts, with other timers pending.
+// READ IT   ns per operation. ping_pong_timeout arms two timers, so its excess over ping_pong is twice the
+//           cost of a timeout. The sleeps are compared by processor time: 100k tasks sleep 50 to 1000 ms
+//           each.
 #include "support/event.hpp"
 #include "support/subject.hpp"
 #include "time/shard.hpp"
@@ -19,7 +20,7 @@ using bench::job;
 using namespace std::chrono_literals;
 using rota::timing::shard;
 
-/// What a sleep does that is dropped after its first look.
+/// Does what a sleep does that is dropped after its first poll.
 class armed_once final : public rota::leaf {
  public:
   [[nodiscard]] bool is_ready() noexcept override { return true; }
@@ -39,7 +40,7 @@ class armed_once final : public rota::leaf {
   rota::timing::task_timer timer_;
 };
 
-/// One operation: a task's timer, armed and taken back.
+/// One operation: a task's timer, armed and cancelled.
 rota::task<void> arm_cancel(std::uint64_t n) {
   for (std::uint64_t i = 0; i < n; ++i) {
     armed_once timer;
@@ -72,7 +73,7 @@ rota::task<void> answer(bench::event& ping, bench::event& pong, std::uint64_t n)
   }
 }
 
-/// One operation: there and back between two tasks.
+/// One operation: a round trip between two tasks, with a timeout around each wait.
 rota::task<void> ping_pong_timeout(std::uint64_t n) {
   bench::event ping;
   bench::event pong;
@@ -97,7 +98,7 @@ rota::task<void> sleep_all(std::uint64_t n) {
   for (auto& each : all) co_await each;
 }
 
-/// One operation: a task that sleeps once, its spawn and the wait for it.
+/// One operation: a task that sleeps once, with its spawn and the wait for it.
 void sleeps(const job& what) {
   rota::runtime runtime(bench::options_of(what));
   const bench::stretch measured;

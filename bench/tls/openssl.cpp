@@ -1,9 +1,11 @@
-// QUESTION  What do the cases of the suite `tls` cost in one thread, by OpenSSL on both ends of a TCP connection?
-// WHY       It is what nobody gets below who uses OpenSSL: what it computes, and the system calls that move the bytes. Nobody waits, and nobody
-//           is woken: what one end has written is there when the other one reads.
+// QUESTION  What do the cases of the suite `tls` cost in one thread, by OpenSSL on both ends of a TCP
+//           connection?
+// WHY       It is the lower limit for every program that uses OpenSSL: its computing, and the system calls
+//           that move the bytes. No thread waits and none is woken: what one end has written is there when
+//           the other one reads.
 // BASELINE  bench/tls/rota.cpp, which says what one operation is.
-// READ IT   As there; but one thread does both sides, one connection after the other, so a runtime with two workers may take less time. Compare
-//           processor time.
+// READ IT   As there; but one thread does both sides, one connection after the other, so a runtime with two
+//           workers may take less time. Compare processor time.
 #include "support/subject.hpp"
 #include "support/tls_contexts.hpp"
 
@@ -74,7 +76,7 @@ class listener {
   sockaddr_in at_{};
 };
 
-/// One end. What it reads has been written before, so it hardly ever finds nothing.
+/// One end. The bytes that it reads have been written before, so a read hardly ever finds nothing.
 class end {
  public:
   end(descriptor over, SSL_CTX* of) : socket_(std::move(over)), ssl_(SSL_new(of)) {
@@ -82,7 +84,7 @@ class end {
   }
   [[nodiscard]] SSL* ssl() const noexcept { return ssl_.get(); }
 
-  /// True: it is over.
+  /// Continues the handshake. Returns true if it is complete.
   [[nodiscard]] bool shake_hands() {
     const int said = SSL_do_handshake(ssl());
     require(said == 1 || SSL_get_error(ssl(), said) == SSL_ERROR_WANT_READ, "a handshake failed");
@@ -107,7 +109,7 @@ class end {
   void finish() { require(SSL_shutdown(ssl()) >= 0, "no close_notify"); }
 
  private:
-  /// 0: the other one has finished.
+  /// Returns 0 if the other end has finished.
   std::size_t read_some(std::span<std::byte> into) {
     for (;;) {
       std::size_t got = 0;
@@ -130,7 +132,7 @@ struct both_ends {
   end server;
 };
 
-/// What all connections have in common.
+/// State that all connections share.
 class place {
  public:
   explicit place(tickets some)
@@ -162,7 +164,7 @@ class place {
   bool is_first_ = true;
 };
 
-/// `work(n)` twice, once to warm up.
+/// Runs `work(n)` twice, the first time as a warm-up.
 template <class Work>
 void measured(const job& what, Work work) {
   work(what.warm_up);
@@ -240,7 +242,7 @@ constexpr bench::one_case cases[] = {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // As in the runtimes: a connection that has gone is an error.
+  // As in the runtimes: a broken connection must be an error, not a signal.
   std::signal(SIGPIPE, SIG_IGN);
   tls_load::choose_the_cipher();
   return bench::run_subject(argc, argv, cases);

@@ -1,11 +1,14 @@
-// QUESTION  What do connections cost that nobody else can read: making them, an answer over one, many bytes through one?
-// WHY       OpenSSL computes the same for everybody who uses it. What differs is how the bytes come to it and go from it, and who waits how.
-// BASELINE  `openssl`, one thread with OpenSSL on both ends and nobody who waits; Tokio with tokio-openssl, Asio with its ssl::stream, and Go with
-//           its own crypto/tls. All by TCP over the loopback interface, TLS 1.3, TLS_AES_128_GCM_SHA256, X25519, a certificate of P-256.
-// READ IT   ns per operation; both sides are in the process, and in the processor time. handshake: 8 at a time, each a connection that is made, one
-//           byte from the server, and the goodbyes of both; in handshake_resumed the server gives tickets, and each client offers its last one.
-//           echo: 64 bytes there and back, in echo_50 over each of 50 connections at a time. bulk: a MiB in writes of 16 KiB. Everything is checked.
-//           Two workers, and one in the cases that end in one `_1` more.
+// QUESTION  What do encrypted connections cost: making them, an answer over one, many bytes through one?
+// WHY       The computing of OpenSSL is the same for all its users. The difference is how bytes get to it and
+//           from it, and how tasks wait.
+// BASELINE  `openssl`, one thread with OpenSSL on both ends and no waiting; Tokio with tokio-openssl, Asio
+//           with its ssl::stream, and Go with its own crypto/tls. All by TCP over the loopback interface, TLS
+//           1.3, TLS_AES_128_GCM_SHA256, X25519, a certificate of P-256.
+// READ IT   ns per operation; both sides are in the process, and in the processor time. handshake: 8 at a
+//           time, each a connection that is made, one byte from the server, and the close_notify of both
+//           sides; in handshake_resumed the server sends tickets, and each client offers its last one. echo:
+//           64 bytes there and back, in echo_50 over each of 50 connections at a time. bulk: a MiB in writes
+//           of 16 KiB. Everything is checked. Two workers, and one in the cases that end in one `_1` more.
 #include "support/subject.hpp"
 #include "support/tls_load.hpp"
 
@@ -42,7 +45,7 @@ T value(result<T> got) {
 
 enum class tickets : unsigned char { none, some };
 
-/// What all connections have in common. Each client has sessions of its own. Made in a task.
+/// State that all connections share. Each client has its own sessions. Made in a task.
 struct place {
   place(tickets some, unsigned how_many) : resumes(some == tickets::some) {
     rota::tls::client_config trusting;
@@ -98,7 +101,7 @@ task<void> accept_one(rota::tls::server server, tcp_stream socket, serve_one wor
   co_await work(std::move(stream));
 }
 
-/// What fails here ends the program.
+/// A failure here ends the program.
 task<void> serve(place& here, serve_one work) {
   for (;;) {
     auto socket = value(co_await here.listener.accept());
@@ -107,7 +110,7 @@ task<void> serve(place& here, serve_one work) {
   }
 }
 
-/// `each(i, share)` at a time for so many.
+/// Runs `each(i, share)` concurrently, for i below `many`.
 template <class Each>
 task<void> at_a_time(unsigned many, std::uint64_t n, const Each& each) {
   co_await rota::with_scope([&](rota::scope& all) -> task<void> {
@@ -192,7 +195,8 @@ struct echoes {
   std::vector<secure_stream> streams;
 };
 
-/// Each block says how many are left, itself among them; after the last one goes a byte back.
+/// Each block carries the number of blocks that are left, itself included. After the last one, one byte is
+/// sent back.
 task<void> take_blocks(secure_stream stream) {
   std::vector<std::byte> block(block_bytes);
   for (std::uint64_t left = 0;;) {

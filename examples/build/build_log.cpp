@@ -39,7 +39,7 @@ build_log::build_log(std::string path) : path_(std::move(path)) {
   std::ifstream in(path_, std::ios::binary);
   std::size_t lines = 0;
   for (std::string line; std::getline(in, line); ++lines) {
-    // The last line has no end if its writer was cut off.
+    // A last line without a line end was cut off while it was written.
     if (!in.eof()) read_line(line);
   }
   constexpr std::size_t few = 100;
@@ -52,7 +52,7 @@ void build_log::read_line(std::string_view line) {
     files_.insert_or_assign(std::string(line), what);
 }
 
-/// Without the lines that no longer count. If that does not work the old file stays.
+/// Rewrites the log without the obsolete lines. If that fails, the old file stays.
 void build_log::write_anew() const {
   const std::string next = path_ + ".new";
   std::ofstream out(next, std::ios::binary | std::ios::trunc);

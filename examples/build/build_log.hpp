@@ -1,4 +1,4 @@
-// What is remembered of the commands that made the files that are there.
+// Remembers which command made each existing file.
 #pragma once
 
 #include <cstdint>
@@ -14,30 +14,31 @@
 namespace build {
 
 struct made_file {
-  std::uint64_t command = 0;  // hash_of() of it
-  file_time started = 0;      // the command
-  file_time left = 0;         // of the file when the command had ended; 0: there was none
+  std::uint64_t command = 0;  // hash_of() the command
+  file_time started = 0;      // when the command started
+  file_time left = 0;         // time of the file when the command had ended; 0: no file
 
   friend bool operator==(const made_file&, const made_file&) = default;
 };
 
-/// FNV-1a: good enough to see that a command has changed, and the same everywhere.
+/// FNV-1a: good enough to detect a changed command, and the same on every machine.
 [[nodiscard]] std::uint64_t hash_of(std::string_view command) noexcept;
 
-/// A file of lines, to which one is added for each file that a command has made; the last one of a path counts. What is no such line
-/// is passed over, so that a line that was cut short costs a command and nothing else.
+/// A file of lines. Each command adds one line for each file that it has made; the last line of a path
+/// counts. A malformed line is skipped, so a truncated line causes one unnecessary run of a command and no
+/// other harm.
 ///
 /// Threads    Any.
 class build_log {
  public:
-  /// Reads it, if it is there.
+  /// Reads the log, if the file exists.
   explicit build_log(std::string path);
 
   [[nodiscard]] std::optional<made_file> find(const std::string& output) const;
-  /// The time that a file has which is written now. There is no other clock for that: some file systems date finer than the clock of
-  /// ticks, some coarser than the others.
+  /// Returns the time stamp that a file gets if it is written now. Only the file system knows it: some file
+  /// systems have a finer resolution than the coarse clock, others a coarser one than the precise clock.
   [[nodiscard]] file_time now() const noexcept;
-  /// False: it could not be written.
+  /// Returns false if the line could not be written.
   [[nodiscard]] bool add(const std::string& output, const made_file& what);
 
  private:

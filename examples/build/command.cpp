@@ -30,10 +30,10 @@ unique_fd checked(int fd, const char* what) {
   return unique_fd(fd);
 }
 
-/// By the call itself: the header of Debian 12 declares its wrapper for C only.
+/// Calls the system call directly: the header of Debian 12 declares the wrapper for C only.
 int open_process(pid_t id) noexcept { return static_cast<int>(::syscall(SYS_pidfd_open, id, 0)); }
 
-/// Readable from the stop on.
+/// A descriptor that becomes readable when a stop is requested.
 class stop_event {
  public:
   explicit stop_event(std::stop_token stop)
@@ -56,14 +56,14 @@ class running_command {
   running_command& operator=(const running_command&) = delete;
 
   void wait(const stop_event& stop, std::chrono::milliseconds grace);
-  /// When it has been waited for.
+  /// Returns the result, after wait().
   [[nodiscard]] command_end take_end();
 
  private:
   enum class phase : unsigned char { runs, was_told, was_killed };
 
   [[nodiscard]] bool is_over() const noexcept {
-    // Somebody who has left the group may hold the output for ever.
+    // A process that has left the group may hold the output open for ever.
     return !process_.is_open() && (!output_.is_open() || phase_ == phase::was_killed);
   }
   [[nodiscard]] int time_left() const noexcept;
@@ -115,7 +115,7 @@ void running_command::read_output() {
   }
 }
 
-/// Looks, and does not reap: the id is the group's, which may live on.
+/// Reads the status without reaping the process: its id is the id of the group, which may live on.
 void running_command::look_at_process() noexcept {
   static_cast<void>(::waitid(P_PID, static_cast<id_t>(group_), &info_, WEXITED | WNOWAIT));
   process_ = unique_fd();
@@ -161,7 +161,7 @@ command_end try_to_run(const std::string& command,
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
   unique_fd reading(ends[0]);
   unique_fd writing(ends[1]);
-  // Only the reader's end: the other is the commands', which expect an output that blocks.
+  // Only the reading end is non-blocking: commands expect the writing end to block.
   ::fcntl(reading.get(), F_SETFL, O_NONBLOCK);
   const auto group = groups.start(command, writing.get());
   if (!group.has_value()) throw std::system_error(group.error(), "posix_spawn");

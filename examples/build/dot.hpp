@@ -1,4 +1,4 @@
-// The files and statements of a build as a picture, for Graphviz.
+// Draws the files and statements of a build, for Graphviz.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace build {
 
-/// Statements are boxes; implicit inputs are dashed, those that count for the order only are dotted.
+/// Statements are boxes. Edges of implicit inputs are dashed, those of order-only inputs are dotted.
 [[nodiscard]] std::string dot(const manifest& m, const graph& g, const std::vector<std::size_t>& statements);
 
 }  // namespace build

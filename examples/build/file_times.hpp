@@ -1,4 +1,4 @@
-// When files were written.
+// Modification times of files.
 #pragma once
 
 #include <sys/stat.h>
@@ -10,14 +10,14 @@
 
 namespace build {
 
-/// Nanoseconds since 1970, as file systems count.
+/// Nanoseconds since 1970, the unit of file systems.
 using file_time = std::int64_t;
 
 [[nodiscard]] inline file_time nanoseconds_of(const timespec& t) noexcept {
   return file_time{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
 }
 
-/// Nothing: there is none.
+/// Returns nullopt if the file does not exist.
 [[nodiscard]] inline std::optional<file_time> written_at(const std::string& path) noexcept {
   struct stat about{};
   if (::stat(path.c_str(), &about) != 0) return std::nullopt;

@@ -13,12 +13,12 @@ std::size_t at(graph& g, const std::string& path) {
   return place->second;
 }
 
-/// Depth first, without recursion: a chain may be as long as the file.
+/// A depth-first search without recursion: a chain may be as long as the file.
 class walk {
  public:
   explicit walk(const graph& g) : g_(g), marks_(g.edges.size(), mark::fresh) {}
 
-  /// False: there is a circle; see circle().
+  /// Returns false if there is a circle; see circle().
   bool visit(std::size_t first) {
     if (!enter(first)) return true;
     while (!path_.empty()) {
@@ -43,7 +43,7 @@ class walk {
 
   [[nodiscard]] std::vector<std::size_t> take_order() { return std::move(order_); }
 
-  /// "a -> b -> a": each needs the next.
+  /// Describes the circle, "a -> b -> a": each file needs the next one.
   [[nodiscard]] std::string circle() const {
     const std::size_t last = g_.files[closing_file_].maker;
     auto from = std::find_if(path_.begin(), path_.end(), [&](const step& s) { return s.statement == last; });
@@ -137,7 +137,7 @@ std::expected<std::vector<std::size_t>, complaint> choose_targets(const manifest
 std::vector<std::size_t> in_order(const graph& g, const std::vector<std::size_t>& targets) {
   walk some(g);
   for (const std::size_t file : targets) {
-    // A circle would have been refused by make_graph().
+    // There is no circle: make_graph() has checked that.
     if (g.files[file].maker != none) static_cast<void>(some.visit(g.files[file].maker));
   }
   return some.take_order();

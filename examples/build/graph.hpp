@@ -1,4 +1,4 @@
-// The files that a manifest names, and which statement makes which.
+// The files of a manifest, and the statement that makes each.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,13 @@ struct file_node {
   std::size_t maker = none;  // the statement that has it as an output
 };
 
-/// The files of a statement, in its order.
+/// The files of a statement, in the order of the statement.
 struct edge {
   std::vector<std::size_t> inputs;
   std::vector<std::size_t> outputs;
 };
 
-/// Statements go by their index in the manifest.
+/// Statements are identified by their index in the manifest.
 struct graph {
   std::vector<file_node> files;
   std::vector<edge> edges;
@@ -37,14 +37,14 @@ struct graph {
   }
 };
 
-/// Refuses a file that two statements make, and a circle: the complaint names it.
+/// Builds the graph. Refuses a file that two statements make, and a circle, which the complaint names.
 [[nodiscard]] std::expected<graph, complaint> make_graph(const manifest& m);
 
-/// The files that are to be made: `wanted`, else the defaults, else whatever is an input of nothing.
+/// Returns the files to make: `wanted`, else the defaults, else all files that are not an input.
 [[nodiscard]] std::expected<std::vector<std::size_t>, complaint> choose_targets(
     const manifest& m, const graph& g, const std::vector<named_target>& wanted);
 
-/// The statements that these files need, each behind all that it needs itself.
+/// Returns the statements that these files need. Each comes after all statements that it needs.
 [[nodiscard]] std::vector<std::size_t> in_order(const graph& g, const std::vector<std::size_t>& targets);
 
 }  // namespace build

@@ -23,10 +23,10 @@ namespace {
 
 constexpr int failed = 1;
 constexpr int misuse = 2;
-/// As a shell reports a process that a signal has ended.
+/// Exit codes after a signal are 128 + number, as in a shell.
 constexpr int signalled = 128;
 
-/// A bad file, or a bad target.
+/// A malformed file, or an unknown target.
 class refusal : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -79,7 +79,7 @@ int sum_up(const build::run_result& result, std::size_t commands, std::chrono::d
 }
 
 int run(const build::options& o, const build::manifest& m, const build::plan& p, build::build_log& log) {
-  // Whoever a command leaves behind is then this process's child, and can be waited for.
+  // Orphaned processes of a command become children of this process, so that it can wait for them.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   build::signal_watch signals;
   build::run_result result;

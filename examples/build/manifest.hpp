@@ -1,4 +1,4 @@
-// What a Ninja file says.
+// The content of a Ninja file.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace build {
 
-/// Why a file is refused, and the line where.
+/// Why a file is refused, and in which line.
 struct complaint {
   unsigned line = 0;  // 0: none
   std::string text;
@@ -27,7 +27,7 @@ struct statement {
   std::vector<std::string> outputs;  // the explicit ones first
   std::size_t explicit_outputs = 0;
   std::vector<std::string>
-      inputs;  // the explicit ones first, then the implicit ones, then those that count for the order only
+      inputs;  // the explicit ones first, then the implicit ones, then the order-only ones
   std::size_t explicit_inputs = 0;
   std::size_t needed_inputs = 0;  // explicit and implicit ones
   std::string command;
@@ -37,7 +37,7 @@ struct statement {
 
 struct named_target {
   std::string path;
-  unsigned line = 0;  // 0: of the command line
+  unsigned line = 0;  // 0: given on the command line
 };
 
 struct manifest {

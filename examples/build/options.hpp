@@ -1,4 +1,4 @@
-// The command line.
+// Parses the command line.
 #pragma once
 
 #include <expected>
@@ -13,15 +13,16 @@ inline constexpr unsigned most_threads = 1'024;
 
 struct options {
   std::string file = "build.ninja";
-  std::string directory;  // empty: this one
+  std::string directory;  // empty: the current one
   std::vector<std::string> targets;
   run_settings run;
   bool is_dry = false;
   std::string dot_file;    // empty: none
-  std::string trace_file;  // likewise
+  std::string trace_file;  // empty: none
 };
 
-/// Why the program ends at once, and with what: help (exit code 0) or an error (exit code 2).
+/// Why the program ends at once: after help (exit code 0) or because of an error (exit code 2). `text` is
+/// what it prints.
 struct early_end {
   int exit_code;
   std::string text;

@@ -16,14 +16,14 @@ struct rule {
   unexpanded_bindings variables;
 };
 
-/// What a statement says beside its paths. Commands are expanded when the whole file is known.
+/// A statement with its variables. Commands are expanded after the whole file has been read.
 struct raw_statement {
   statement out;
   bindings variables;
 };
 
 constexpr std::array known_variables{"command", "description", "pool"};
-/// Ninja gives them a meaning; a file that was written for that would do something else here.
+/// Variables with a meaning in Ninja that this program does not implement. A file that uses them is refused.
 constexpr std::array refused_variables{
     "depfile", "deps", "dyndep", "generator", "msvc_deps_prefix", "restat", "rspfile", "rspfile_content"};
 
@@ -149,7 +149,7 @@ std::vector<text> parser::read_paths() {
   return found;
 }
 
-/// How many there are then.
+/// Returns the number of paths after the addition.
 std::size_t parser::add_paths(std::vector<std::string>& to,
                               const std::vector<text>& from,
                               const bindings& with,

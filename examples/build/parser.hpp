@@ -1,4 +1,4 @@
-// Reads a Ninja file, or the part of the language that README.md names.
+// Reads a Ninja file. README.md says which part of the language is supported.
 #pragma once
 
 #include <expected>

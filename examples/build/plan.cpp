@@ -35,7 +35,7 @@ class planner {
   }
 
  private:
-  /// Of a file, once it is known.
+  /// What is known of a file.
   struct state {
     bool is_looked_at = false;
     std::optional<file_time> written;
@@ -64,8 +64,8 @@ class planner {
   const graph& g_;
   const look_at_file& written_;
   const look_at_log& made_;
-  std::vector<std::size_t> jobs_of_;  // of statements
-  std::vector<state> times_;          // of files
+  std::vector<std::size_t> jobs_of_;  // by statement
+  std::vector<state> times_;          // by file
   plan out_;
 };
 
@@ -80,13 +80,14 @@ bool planner::has_to_run(std::size_t statement) {
   bool is_there = true;
   for (const std::size_t file : e.outputs) {
     is_there = is_there && time_of(file).has_value();
-    // Whoever needs a name needs what is behind it.
+    // A statement that needs a phony name needs the inputs of that name.
     if (!e.inputs.empty()) times_[file].written = newest;
   }
   return e.inputs.empty() && !is_there;
 }
 
-/// A file is as it should be if its command has left it so, is the same still, and began after all its inputs were written.
+/// Returns false if every output is up to date: the log knows it, its time is unchanged, its command is the
+/// same, and the command began after all inputs were written.
 bool planner::has_to_run(std::size_t statement, file_time newest_input) {
   const std::uint64_t command = hash_of(m_.statements[statement].command);
   const std::vector<std::size_t>& outputs = g_.edges[statement].outputs;

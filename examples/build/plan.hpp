@@ -1,4 +1,4 @@
-// Which statements have to be run.
+// Decides which statements have to run.
 #pragma once
 
 #include <cstddef>
@@ -14,24 +14,24 @@
 
 namespace build {
 
-/// When a file was written last; nothing: there is none.
+/// Returns when a file was last written, or nullopt if it does not exist.
 using look_at_file = std::function<std::optional<file_time>(const std::string& path)>;
 using look_at_log = std::function<std::optional<made_file>(const std::string& output)>;
 
 struct job {
   std::size_t statement;
-  /// Statements on the longest chain from this one to a target, phony ones apart.
+  /// Length of the longest chain of statements from this one to a target, phony ones not counted.
   int chain = 0;
-  /// The jobs, by their index, that have to be done before.
+  /// Indexes of the jobs that must be done before this one.
   std::vector<std::size_t> after;
 };
 
 struct plan {
-  std::vector<job> jobs;     // each behind those that it comes after
+  std::vector<job> jobs;     // each after the jobs that it depends on
   std::size_t commands = 0;  // jobs that are not phony
 };
 
-/// Refuses a file that is needed and not there, and that nothing makes.
+/// Makes the plan. Refuses a needed file that does not exist and that no statement makes.
 [[nodiscard]] std::expected<plan, complaint> make_plan(const manifest& m,
                                                        const graph& g,
                                                        const std::vector<std::size_t>& targets,

@@ -12,7 +12,7 @@
 namespace build {
 namespace {
 
-/// What becomes of the descriptors and the signals of a command.
+/// The descriptors and the signals of a command.
 class spawn_settings {
  public:
   explicit spawn_settings(int output) {
@@ -90,7 +90,7 @@ void process_groups::resume_all() noexcept {
 void process_groups::reap(pid_t group, bool whole) noexcept {
   const std::lock_guard guard(mutex_);
   std::erase(groups_, group);
-  // The leader is one of them; when the last has gone the id is free.
+  // The leader is among them. When the last process of the group has been reaped, the id is free.
   while (::waitpid(-group, nullptr, whole ? 0 : WNOHANG) > 0) {
   }
 }

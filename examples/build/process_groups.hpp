@@ -1,4 +1,4 @@
-// The commands that run, each the leader of a process group.
+// The running commands, each the leader of a process group.
 #pragma once
 
 #include <sys/types.h>
@@ -19,8 +19,8 @@ class process_groups {
   process_groups(const process_groups&) = delete;
   process_groups& operator=(const process_groups&) = delete;
 
-  /// /bin/sh -c `command` with nothing to read, whose outputs both go to `output`. The leader's id, which is the group's. It must be
-  /// reaped. Blocks while all are paused.
+  /// Starts /bin/sh -c `command` with an empty input; both outputs go to `output`. Returns the id of the
+  /// leader, which is also the id of the group. The group must be reaped. Blocks while all groups are paused.
   [[nodiscard]] std::expected<pid_t, std::error_code> start(const std::string& command, int output);
 
   void signal(pid_t group, int number) noexcept;
@@ -28,12 +28,12 @@ class process_groups {
   void pause_all() noexcept;
   void resume_all() noexcept;
 
-  /// The leader has ended. `whole`: all of the group have been killed, and their ends are waited for as far as they are this process's
-  /// children.
+  /// Reaps a group after its leader has ended. `whole`: all processes of the group have been killed; waits
+  /// for the end of those that are children of this process.
   void reap(pid_t group, bool whole) noexcept;
 
  private:
-  std::mutex mutex_;  // no id is used again while it is held
+  std::mutex mutex_;  // no id is reused while it is held
   std::vector<pid_t> groups_;
   bool are_paused_ = false;
   std::condition_variable go_on_;

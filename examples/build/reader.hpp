@@ -1,4 +1,4 @@
-// The characters of a Ninja file, taken for what they are.
+// Splits a Ninja file into tokens.
 #pragma once
 
 #include <stdexcept>
@@ -18,26 +18,28 @@ class syntax_error : public std::runtime_error {
   unsigned line_;
 };
 
-/// Throws syntax_error where it finds something else than it is asked for.
+/// Throws syntax_error if the input differs from what was asked for.
 class reader {
  public:
   explicit reader(std::string_view content) noexcept : rest_(content) {}
 
   [[nodiscard]] unsigned line() const noexcept { return line_; }
 
-  /// To the next line that says something. How many spaces it begins with; at the end: 0, and is_at_end().
+  /// Goes to the next line with content. Returns the number of its leading spaces; at the end: 0, and
+  /// is_at_end().
   unsigned next_line();
-  /// The same, if the next line that says something is indented. False: it is not, and nothing was taken.
+  /// Does the same if the next line with content is indented. Returns false if it is not; then nothing is
+  /// consumed.
   [[nodiscard]] bool next_indented_line();
   [[nodiscard]] bool is_at_end() const noexcept { return rest_.empty(); }
 
-  /// Of letters, digits and `_.-`. Spaces behind it are passed over.
+  /// Reads letters, digits and `_.-`, and skips spaces behind them.
   [[nodiscard]] std::string word(const char* what);
-  /// Up to a space, `:`, `|` or the end of the line; empty if there is none. Spaces behind it are passed over.
+  /// Reads up to a space, `:`, `|` or the end of the line; empty if there is none. Skips spaces behind it.
   [[nodiscard]] text path();
-  /// Up to the end of the line, and that, too.
+  /// Reads up to the end of the line, and skips the line end.
   [[nodiscard]] text value();
-  /// Passes over `what` and spaces behind it, if that is next.
+  /// Skips `what` and spaces behind it, if `what` is next. Returns whether it was.
   [[nodiscard]] bool take(std::string_view what);
   void demand(std::string_view what);
   void end_of_line();

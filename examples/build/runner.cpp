@@ -28,7 +28,7 @@ rota::pool::pool_options pool_for(const run_settings& settings) {
   rota::pool::pool_options o;
   o.max_threads = settings.threads;
   o.priorities = rota::pool::priority_scope::global;
-  // So that nothing begins, and nobody hears of an end, before all is submitted.
+  // No job begins, and no observer is told of an end, before all jobs are submitted.
   o.start = rota::pool::start_mode::suspended;
   o.pause = rota::pool::pause_mode::queued_too;
   return o;
@@ -67,7 +67,7 @@ class build_run final : rota::pool::observer {
   void work_timed_out(work_id id) override { shop_.note_timeout(job_of(id)); }
   void work_cancelled(const work_end& end) override { shop_.note_cancelled(job_of(end.id)); }
 
-  /// All ids are there before the first work begins.
+  /// All ids exist before the first work begins.
   [[nodiscard]] std::size_t job_of(work_id id) const {
     const auto found =
         std::lower_bound(by_id_.begin(), by_id_.end(), id, [this](std::size_t job, work_id other) {
@@ -87,10 +87,10 @@ class build_run final : rota::pool::observer {
   const run_settings& settings_;
   common::unique_fd idle_;
   workshop shop_;
-  std::vector<work_id> ids_;        // of jobs
+  std::vector<work_id> ids_;        // by job
   std::vector<std::size_t> by_id_;  // jobs
   int signal_ = 0;
-  thread_pool pool_;  // the last: all else is there as long as a work runs
+  thread_pool pool_;  // the last member: it is destroyed first, so a running work may use the others
 };
 
 void build_run::submit_all() {
@@ -100,7 +100,8 @@ void build_run::submit_all() {
   by_id_.resize(ids_.size());
   std::iota(by_id_.begin(), by_id_.end(), std::size_t{0});
   std::sort(by_id_.begin(), by_id_.end(), [this](std::size_t a, std::size_t b) { return ids_[a] < ids_[b]; });
-  // Threads come while the pool starts, and take what is there: the longest chains first.
+  // The threads that start while the pool starts take what is queued, so the longest chains are submitted
+  // first.
   std::vector<std::size_t> order(ids_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto comes_first = [this](std::size_t a, std::size_t b) {
@@ -120,7 +121,8 @@ void build_run::submit(std::size_t job) {
   o.timeout = settings_.timeout;
   o.retry.limit = settings_.retries;
   o.retry.backoff = settings_.backoff;
-  // A command that waits for its next attempt leaves its thread, and its place in a pool of the file's, to others.
+  // A command that waits for its next attempt gives its thread, and its place in a Ninja pool, to other
+  // commands.
   o.retry.where = rota::pool::retry_where::requeued;
   static_cast<void>(pool_.submit([this, job](std::stop_token stop) { shop_.run(job, std::move(stop)); }, o));
 }
@@ -143,7 +145,7 @@ void build_run::heed(int signal) {
   static_cast<void>(pool_.stop_all());
 }
 
-/// The commands are in groups of their own, so the terminal does not stop them.
+/// The commands have their own process groups, so the terminal does not stop them.
 void build_run::pause() {
   pool_.pause_all();
   shop_.groups().pause_all();

@@ -1,4 +1,4 @@
-// Runs what a plan says on an elastic pool.
+// Runs a plan on an elastic pool.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,12 @@ namespace build {
 struct run_result {
   std::size_t done = 0;
   std::size_t failed = 0;
-  int signal = 0;  // that ended it; 0: none
+  int signal = 0;  // the signal that ended it; 0: none
   std::string trace_json;
 };
 
-/// Blocks until all is over. SIGTSTP pauses it, and stops this process until it is continued; another of `signals` stops all commands,
-/// and a second one kills them.
+/// Blocks until all jobs are over. SIGTSTP pauses the jobs and stops this process until it is continued. Any
+/// other of `signals` stops all commands, and a second one kills them.
 [[nodiscard]] run_result run_plan(const manifest& m,
                                   const plan& p,
                                   const run_settings& settings,

@@ -20,7 +20,7 @@ std::size_t width_of(int terminal) noexcept {
   return ::ioctl(terminal, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-/// In one line of so many columns, taking each byte for one: what is too long loses its middle.
+/// Fits a line into `width` columns, one per byte: a line that is too long loses its middle.
 std::string fitted(std::string line, std::size_t width) {
   std::replace_if(line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
   if (line.size() < width || width < 8) return line.substr(0, width);
@@ -42,7 +42,7 @@ void screen::print(const std::string& words) noexcept {
   while (!rest.empty()) {
     const ssize_t length = ::write(fd_, rest.data(), rest.size());
     if (length < 0 && errno == EINTR) continue;
-    if (length < 0) return;  // nobody reads: that is no reason to stop
+    if (length < 0) return;  // a closed output is no reason to stop
     rest.remove_prefix(static_cast<std::size_t>(length));
   }
 }

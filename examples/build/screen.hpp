@@ -1,4 +1,4 @@
-// What the user is told while commands run.
+// Shows the progress of the commands.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace build {
 
-/// "[3/12] text": counts what has ended. On a terminal the line is written over by the next; whatever else is said is printed whole,
-/// in one piece.
+/// Prints "[3/12] text", with the number of ended commands. On a terminal the next such line overwrites it.
+/// Any other text is printed whole, in one piece.
 ///
 /// Threads    Any.
 class screen {
@@ -20,10 +20,10 @@ class screen {
   ~screen() { leave_line(); }
 
   void started(std::string_view what);
-  /// `output` may be empty, and need not end with a line.
+  /// `output` may be empty, and need not end with a line feed.
   void ended(std::string_view what, std::string_view output);
   void say(std::string_view line);
-  /// A line that is to be written over becomes one that stays.
+  /// Keeps the current line: it will not be overwritten.
   void leave_line();
 
  private:
@@ -36,7 +36,7 @@ class screen {
   std::size_t commands_;
   std::mutex mutex_;
   std::size_t ended_ = 0;
-  bool is_open_ = false;  // the cursor is behind a line that is to be written over
+  bool is_open_ = false;  // the cursor is behind a line that will be overwritten
 };
 
 }  // namespace build

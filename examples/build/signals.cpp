@@ -32,7 +32,7 @@ void signal_watch::stop_process() noexcept {
   ::sigemptyset(&set);
   ::sigaddset(&set, SIGTSTP);
   ::raise(SIGTSTP);
-  // Here it stops: the signal is pending.
+  // Here the process stops: the signal is pending.
   ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }

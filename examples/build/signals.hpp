@@ -1,4 +1,4 @@
-// Signals that are read, and not handled.
+// Signals that are read from a descriptor, without handlers.
 #pragma once
 
 #include <csignal>
@@ -7,7 +7,8 @@
 
 namespace build {
 
-/// SIGINT, SIGTERM, SIGHUP and SIGTSTP, but those that are ignored. Made before any other thread is: it blocks them for those to come.
+/// SIGINT, SIGTERM, SIGHUP and SIGTSTP, except those that are ignored. Create it before any other thread: it
+/// blocks the signals, and later threads inherit that.
 class signal_watch {
  public:
   signal_watch();
@@ -15,11 +16,12 @@ class signal_watch {
   signal_watch& operator=(const signal_watch&) = delete;
   ~signal_watch();
 
-  /// Readable when one is there.
+  /// Readable when a signal is pending.
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
-  /// Its number; 0: there is none.
+  /// Returns the number of a pending signal; 0: none is pending.
   [[nodiscard]] int take() noexcept;
-  /// As SIGTSTP does it where nobody looks at it. Returns when the process is continued, or at once if nobody could do that.
+  /// Stops the process as an unhandled SIGTSTP does. Returns when the process is continued. Returns at once
+  /// if no process could continue it.
   static void stop_process() noexcept;
 
  private:

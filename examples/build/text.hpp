@@ -1,4 +1,4 @@
-// Text with variables in it, and what they stand for.
+// Text with variables, and their values.
 #pragma once
 
 #include <map>
@@ -12,24 +12,25 @@ struct piece {
   bool is_variable;
   std::string text;
 };
-/// As it stands in the file: plain pieces, and names of variables.
+/// A text as written in the file: plain pieces and names of variables.
 using text = std::vector<piece>;
 
 using bindings = std::map<std::string, std::string, std::less<>>;
 using unexpanded_bindings = std::map<std::string, text, std::less<>>;
 
-/// Variables of which none has a value that refers to another.
+/// Expands variables with values that contain no variables.
 [[nodiscard]] std::string expand(const text& t, const bindings& variables);
 
-/// What the variables of a rule stand for in one statement.
+/// The variables of a rule, as expanded in one statement.
 class rule_scope {
  public:
   rule_scope(const bindings& of_statement, const unexpanded_bindings& of_rule, const bindings& of_file)
       : of_statement_(of_statement), of_rule_(of_rule), of_file_(of_file) {}
 
-  /// For $in and $out.
+  /// Sets $in or $out.
   void set(std::string name, std::string value) { own_.insert_or_assign(std::move(name), std::move(value)); }
-  /// Nothing has the name: empty. Throws std::runtime_error if the variables of a rule refer to each other in a circle.
+  /// Returns the value of a variable; empty if it is unknown. Throws std::runtime_error if the variables of a
+  /// rule refer to each other in a circle.
   [[nodiscard]] std::string value_of(std::string_view name) const { return value_of(name, 0); }
 
  private:
@@ -41,12 +42,12 @@ class rule_scope {
   const bindings& of_file_;
 };
 
-/// As one word of a shell's.
+/// Quotes a path as one word of a shell.
 [[nodiscard]] std::string shell_word(std::string_view path);
-/// Several, with spaces in between.
+/// Quotes several paths, with spaces in between.
 [[nodiscard]] std::string shell_words(const std::string* paths, std::size_t count);
 
-/// Without `.`, `..` behind a name, and slashes that say nothing.
+/// Removes `.`, `..` behind a name, and redundant slashes.
 [[nodiscard]] std::string tidy_path(std::string_view path);
 
 }  // namespace build

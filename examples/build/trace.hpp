@@ -1,4 +1,4 @@
-// What ran when, for chrome://tracing and its like.
+// Records what ran when, for chrome://tracing.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@ namespace build {
 struct span {
   std::string name;
   std::string rule;
-  std::string how;  // it ended
+  std::string how;  // how it ended
   std::size_t slot = 0;
   unsigned attempt = 0;
   std::chrono::steady_clock::time_point began, ended;
@@ -22,7 +22,7 @@ struct span {
 class trace {
  public:
   void add(span what);
-  /// Of the Trace Event Format. A slot is shown as a thread.
+  /// Returns the spans in the Trace Event Format. A slot is shown as a thread.
   [[nodiscard]] std::string json() const;
 
  private:
@@ -31,7 +31,7 @@ class trace {
   std::vector<span> spans_;
 };
 
-/// Numbers for what runs at a time: always the smallest that is free.
+/// Assigns numbers to concurrent commands, always the smallest free one.
 class slots {
  public:
   [[nodiscard]] std::size_t take();

@@ -13,7 +13,7 @@ namespace build {
 
 namespace {
 
-/// The outputs of a command while it is not known how that ends.
+/// The outputs of a command before its result is known.
 class unfinished_outputs {
  public:
   explicit unfinished_outputs(const std::vector<std::string>& paths) : paths_(paths) {
@@ -23,7 +23,7 @@ class unfinished_outputs {
       std::filesystem::create_directories(std::filesystem::path(each).parent_path(), ignored);
     }
   }
-  /// Those that the command has touched.
+  /// Removes the outputs that the command has changed.
   void remove() const {
     std::error_code ignored;
     for (std::size_t i = 0; i < paths_.size(); ++i) {

@@ -1,4 +1,4 @@
-// What one job does, and what all of them share.
+// Runs one job, and owns the state that all jobs share.
 #pragma once
 
 #include <atomic>
@@ -35,10 +35,10 @@ class command_failed : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Threads    Any, for run() and what it is told meanwhile.
+/// Threads    Any, for run() and the note functions.
 class workshop {
  public:
-  /// `give_up` is called when no other job is to begin.
+  /// `give_up` is called when no further job may begin.
   workshop(const manifest& m,
            const plan& p,
            const run_settings& settings,
@@ -46,11 +46,13 @@ class workshop {
            screen& out,
            std::function<void()> give_up);
 
-  /// Inside of a work. Throws command_failed, and what says that the work was stopped.
+  /// Runs a job inside of a work. Throws command_failed; throws the exception of a stop if the work was
+  /// stopped.
   void run(std::size_t job, std::stop_token stop);
-  /// Its time is over; it hears of that by a stop, if it runs.
+  /// Called when the time limit of the job has expired. A running job is then stopped.
   void note_timeout(std::size_t job) noexcept;
-  /// It was taken back. That may be since its time was over before another attempt.
+  /// Called when the job was cancelled before it ran. The reason may be its time limit, which expired before
+  /// the next attempt.
   void note_cancelled(std::size_t job);
 
   [[nodiscard]] std::size_t done() const noexcept { return done_.load(); }
@@ -74,7 +76,7 @@ class workshop {
   process_groups groups_;
   trace trace_;
   slots slots_;
-  std::vector<std::atomic<bool>> timed_out_;  // of jobs
+  std::vector<std::atomic<bool>> timed_out_;  // by job
   std::atomic<bool> is_giving_up_{false};
   std::atomic<bool> log_works_{true};
   std::atomic<std::size_t> done_{0};

@@ -1,4 +1,4 @@
-// What a line asks for.
+// Parses a line into the command that it asks for.
 #pragma once
 
 #include <string_view>
@@ -13,7 +13,8 @@ struct command {
   friend bool operator==(const command&, const command&) = default;
 };
 
-/// "/word argument", or something to say. What is said may begin with a slash: "//" is one.
+/// Parses "/word argument", or text to say. A text that begins with a slash is written with two: "//" stands
+/// for one.
 [[nodiscard]] command parse(std::string_view line) noexcept;
 
 inline constexpr std::string_view usage =

@@ -1,4 +1,4 @@
-// Bytes as they arrive, cut into lines.
+// Cuts received bytes into lines.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,20 @@ namespace chat {
 
 enum class [[nodiscard]] found : unsigned char {
   line,
-  nothing,   // no whole one; there is room for more
-  too_long,  // a line, or what there is of it, is longer than it may be; there is nothing more to be had
+  nothing,   // no complete line yet; room() has space for more bytes
+  too_long,  // a line, complete or not, exceeds the limit; no further line can be read
 };
 
 class line_buffer {
  public:
-  /// `longest`: bytes of a line, without its end, which is LF or CR LF.
+  /// `longest` is the maximum length of a line in bytes, without its end, which is LF or CR LF.
   explicit line_buffer(std::size_t longest);
 
-  /// What next() has shown is gone. Never empty after found::nothing.
+  /// Returns the space for the next bytes. The line that next() returned becomes invalid. Never empty after
+  /// found::nothing.
   [[nodiscard]] std::span<std::byte> room() noexcept;
   void commit(std::size_t count) noexcept { end_ += count; }
-  /// The next line without its end; valid until room().
+  /// Finds the next line, without its end. The view is valid until the next room().
   found next(std::string_view& line) noexcept;
 
  private:

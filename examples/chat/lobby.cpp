@@ -6,7 +6,7 @@ namespace chat {
 
 std::string lobby::enter(client_id who, contact to) {
   std::string nick;
-  // It ends: there are fewer clients than numbers.
+  // Terminates: there are fewer clients than numbers.
   do {
     nick = "guest" + std::to_string(++guests_);
   } while (!nicks_.insert(nick).second);
@@ -52,7 +52,8 @@ void lobby::leave_room(client_id who) {
   if (found != clients_.end()) leave_room(found->second);
 }
 
-/// The room has no message any more when the last one goes, for each has waited for the answer to its own.
+/// When the last member leaves, the mailbox of the room is empty, because each member has waited for the
+/// reply to each of its messages.
 void lobby::leave_room(client& who) {
   if (who.where == rooms_.end()) return;
   if (--who.where->second.count == 0) rooms_.erase(who.where);

@@ -1,4 +1,4 @@
-// Who is here, under which nick, and which rooms there are. An actor's state, too.
+// The state of the lobby actor: the clients, their nicks, and the rooms.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,18 @@ using room_ref = rota::gate::actor_ref<room>;
 
 enum class [[nodiscard]] renamed : unsigned char { done, taken };
 
-/// A room is there as long as somebody is in it, or on the way. Who leaves it has said so to the room before.
+/// A room exists while it has a member or a client that is about to join. A client tells the room that it
+/// leaves before it tells the lobby.
 class lobby {
  public:
   lobby(rota::gate::executor& on, std::size_t most_rooms) : on_(&on), most_rooms_(most_rooms) {}
 
-  /// Returns the nick that it has until it chooses one.
+  /// Registers a client and returns its first nick, such as "guest1".
   [[nodiscard]] std::string enter(client_id who, contact to);
   void forget(client_id who);
   renamed rename(client_id who, const std::string& nick);
-  /// Out of the room where it is, and into another. Nothing: there are too many.
+  /// Moves the client out of its room and into the named one, which is created if needed. Returns nullopt if
+  /// there are too many rooms.
   [[nodiscard]] std::optional<room_ref> go_to(client_id who, const std::string& name);
   void leave_room(client_id who);
   void tell_all(const shared_line& text) const;

@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
     return parsed.error().exit_code;
   }
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  std::signal(SIGPIPE, SIG_IGN);  // of the standard output
+  std::signal(SIGPIPE, SIG_IGN);  // standard output may be a closed pipe
   try {
     rota::runtime runtime(rota::runtime_options{.workers = parsed->workers});
     chat::server all(runtime, *parsed);

@@ -17,7 +17,7 @@ outbox::outbox(rota::gate::executor& on, std::shared_ptr<peer> to, const options
 
 rota::task<void> outbox::write(shared_line text) {
   if (to_->is_cut()) co_return;
-  // Those that were dropped were older than this one, but for a few that went just now.
+  // The dropped lines were older than this one, except for a few that may have been dropped just now.
   const std::uint64_t lost = dropped() - told_;
   told_ += lost;
   std::string both;

@@ -1,4 +1,4 @@
-// Lines on their way to a client: a bounded mailbox whose handler writes to its socket.
+// An outbox: a bounded mailbox of lines for one client. Its handler writes them to the socket.
 #pragma once
 
 #include <chrono>
@@ -14,19 +14,20 @@
 
 namespace chat {
 
-/// Made once, with its line feed, however many get it.
+/// A line with its line feed. It is allocated once and shared by all its receivers.
 using shared_line = std::shared_ptr<const std::string>;
 [[nodiscard]] inline shared_line make_line(std::string text) {
   return std::make_shared<const std::string>(std::move(text) + '\n');
 }
 
-/// How others reach a client. They may keep it longer than the client is there: then nothing happens.
+/// Lets other objects reach a client. It may outlive the client: then its functions do nothing.
 class contact {
  public:
   contact(rota::gate::address<shared_line> to, std::shared_ptr<peer> who) noexcept
       : to_(std::move(to)), who_(std::move(who)) {}
 
-  /// Never waits. With room for no more, the outbox drops its oldest line, or the client goes.
+  /// Never blocks. If the outbox is full, it drops its oldest line, or the client is disconnected, by the
+  /// policy.
   void send(const shared_line& text) const {
     if (to_.send(text) == rota::gate::send_status::full) who_->cut(ending::too_slow);
   }
@@ -36,7 +37,7 @@ class contact {
   std::shared_ptr<peer> who_;
 };
 
-/// Stays where it is: its handler refers to it.
+/// Must not move: its handler refers to it.
 class outbox {
  public:
   outbox(rota::gate::executor& on, std::shared_ptr<peer> to, const options& o);
@@ -45,9 +46,9 @@ class outbox {
   ~outbox() = default;
 
   [[nodiscard]] contact whom() const { return {box_.address(), to_}; }
-  /// What is in it is written, and nothing more comes in. If that takes too long the client is cut off.
+  /// Closes the outbox and waits until all queued lines are written. After `limit` the client is cut off.
   [[nodiscard]] rota::task<void> finish(std::chrono::milliseconds limit);
-  /// So far.
+  /// Returns the number of lines that have been dropped so far.
   [[nodiscard]] std::uint64_t dropped() const { return box_.stats().dropped; }
 
  private:
@@ -55,7 +56,7 @@ class outbox {
 
   std::shared_ptr<peer> to_;
   std::chrono::milliseconds patience_;
-  std::uint64_t told_ = 0;  // of those that were dropped
+  std::uint64_t told_ = 0;  // dropped lines that the client has been told of
   rota::gate::mailbox<shared_line> box_;
 };
 

@@ -1,4 +1,4 @@
-// The other side of a connection, for all who may have to end it.
+// The connection to a client, shared by all objects that may have to end it.
 #pragma once
 
 #include <atomic>
@@ -9,14 +9,14 @@
 
 namespace chat {
 
-/// Why a client went.
+/// Why a client is gone.
 enum class ending : unsigned char {
-  left,      // by itself
-  too_long,  // its line was
+  left,      // the client left
+  too_long,  // its line was too long
   too_slow,  // its outbox was full, and the policy is to disconnect
-  stuck,     // it did not take a line, or what was left at the end, in time
-  broken,    // the connection
-  shutdown,  // the server's
+  stuck,     // it did not read a line, or the last lines, in time
+  broken,    // the connection broke
+  shutdown,  // the server shut down
 };
 
 [[nodiscard]] constexpr std::string_view describe(ending why) noexcept {
@@ -31,13 +31,15 @@ enum class ending : unsigned char {
   return "left";
 }
 
-/// Owns the stream. Its session reads from it, its outbox writes to it, and whoever finds it too slow cuts it off: any thread.
+/// Owns the stream. The session reads from it and the outbox writes to it. Any thread may cut it off, for
+/// example a room that finds the client too slow.
 class peer {
  public:
   explicit peer(rota::net::tcp_stream stream) noexcept : stream_(std::move(stream)) {}
 
   [[nodiscard]] rota::net::tcp_stream& stream() noexcept { return stream_; }
-  /// Reads and writes that wait end. The first reason stands. What the kernel still has is given up when the last owner goes.
+  /// Shuts the connection down: pending reads and writes end. The first reason stays. The stream is closed,
+  /// and unsent bytes are dropped, when the last owner is gone.
   void cut(ending why) noexcept {
     ending none = ending::left;
     if (!why_.compare_exchange_strong(none, why)) return;
@@ -45,7 +47,7 @@ class peer {
     static_cast<void>(stream_.shutdown(rota::net::shutdown_how::both));
   }
   [[nodiscard]] bool is_cut() const noexcept { return why() != ending::left; }
-  /// ending::left: it was not cut off.
+  /// Returns the reason, or ending::left if the connection was not cut.
   [[nodiscard]] ending why() const noexcept { return why_.load(); }
 
  private:

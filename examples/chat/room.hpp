@@ -1,4 +1,4 @@
-// A room: who is in it. An actor's state, so only one at a time touches it.
+// The state of a room actor: its members. Only one function at a time accesses it.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,21 @@
 
 namespace chat {
 
-/// Never used twice.
+/// Identifies a client. An id is never used twice.
 using client_id = std::uint64_t;
 
-/// Of one who is not in it, all do nothing.
+/// All functions do nothing for a client that is not in the room.
 class room {
  public:
   explicit room(std::string name) : name_(std::move(name)) {}
 
   void join(client_id who, std::string nick, contact to);
-  /// Nobody hears of it if the server is ending.
+  /// Tells the other members, except when the server shuts down.
   void leave(client_id who, ending why);
   void rename(client_id who, std::string nick);
-  /// Everybody gets the same lines in the same order; so the speaker hears itself.
+  /// Sends the line to all members, also to the speaker. All members get the same lines in the same order.
   void say(client_id who, std::string_view text) const;
-  /// Tells `who` who is here.
+  /// Sends the list of members to this client.
   void list(client_id who) const;
 
  private:

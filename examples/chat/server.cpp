@@ -40,11 +40,12 @@ rota::task<void> server::serve() {
   co_await rota::with_scope([&](rota::scope& sessions) { return serve_until_signal(sessions); });
 }
 
-/// In this order: nobody comes in; all who are in have it in their outbox; they end, and write what is in there first.
+/// Shutdown has this order: (1) stop accepting; (2) put a last line into every outbox; (3) cancel the
+/// sessions, which first write what is in their outboxes.
 rota::task<void> server::serve_until_signal(rota::scope& sessions) {
   co_await rota::when_any(accept_all(sessions), signals_->next());
   listener_.reset();
-  signals_.reset();  // the next Ctrl-C kills
+  signals_.reset();  // the next Ctrl-C kills the process
   std::printf("stopping, %zu clients\n", sessions.size());
   const shared_line last = make_line("-- the server is going down");
   co_await lobby_.ask([&](lobby& hall) { hall.tell_all(last); });
@@ -64,7 +65,7 @@ rota::task<void> server::accept_all(rota::scope& sessions) {
   }
 }
 
-/// There is room in a new socket, so it does not wait.
+/// A new socket has buffer space, so the write does not wait.
 rota::task<void> server::turn_away(tcp_stream stream) const {
   constexpr std::string_view full = "!! there are too many clients, try again later\n";
   const result<std::size_t> sent =
@@ -81,7 +82,7 @@ rota::task<void> server::run_session(tcp_stream stream, client_id id) {
     session one({options_, executor_, lobby_.ref(), sums_}, std::move(stream), id);
     ++sums_.clients;
     co_await one.serve();
-  } catch (const std::exception& e) {  // it would cancel the other clients
+  } catch (const std::exception& e) {  // an exception that left the task would cancel the other sessions
     std::fprintf(stderr, "chat: client %llu: %s\n", static_cast<unsigned long long>(id), e.what());
   }
 }

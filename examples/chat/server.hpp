@@ -1,4 +1,4 @@
-// Accepts clients, until a signal comes.
+// Accepts clients until a signal arrives.
 #pragma once
 
 #include <optional>
@@ -17,16 +17,16 @@ namespace chat {
 
 class server {
  public:
-  /// `on` outlives it.
+  /// `on` must outlive the server.
   server(rota::runtime& on, const options& o);
 
-  /// Listens, and hears of SIGINT and SIGTERM. Returns where.
+  /// Starts to listen and subscribes to SIGINT and SIGTERM. Returns the address.
   [[nodiscard]] rota::task<rota::net::result<rota::net::endpoint>> open();
-  /// After that: returns when a signal has come and the last client has gone.
+  /// Serves clients. Call it after open(). Returns after a signal, when the last client is gone.
   [[nodiscard]] rota::task<void> serve();
 
   [[nodiscard]] const totals& sums() const noexcept { return sums_; }
-  /// Lines and questions that wait in all mailboxes.
+  /// Returns the number of lines and requests that wait in all mailboxes.
   [[nodiscard]] std::uint64_t waiting() const { return executor_.stats().depth; }
   [[nodiscard]] rota::task<std::size_t> rooms();
 

@@ -11,10 +11,10 @@
 namespace chat {
 namespace {
 
-/// For what a client may have sent that is not read any more: closed with that, the connection would be reset, and the last lines be
-/// lost on their way.
+/// Limit for draining what the client may still send. Closing the socket with unread bytes would reset the
+/// connection, and the last lines could be lost.
 constexpr std::chrono::seconds linger_limit{1};
-/// For what takes no time, as a rule.
+/// Limit for the steps that normally take no time.
 constexpr std::chrono::seconds slack{5};
 
 }  // namespace
@@ -80,7 +80,9 @@ rota::task<session::next> session::obey(command asked) {
       } else {
         co_await room_->ask([&](const room& here) {
           here.say(id_, asked.argument);
-          ++said_;  // here: once it was heard it counts, also if this session is cancelled there and then
+          // counted in the room, so that a line that was said counts even if this session is cancelled right
+          // then
+          ++said_;
         });
       }
   }

@@ -1,4 +1,4 @@
-// A client, from its first line to its last.
+// The session of one client, from its first line to its last.
 #pragma once
 
 #include <atomic>
@@ -20,14 +20,14 @@
 
 namespace chat {
 
-/// Sums over all clients that have gone.
+/// Sums over all clients that are gone.
 struct totals {
   std::atomic<std::uint64_t> clients{0};
   std::atomic<std::uint64_t> said{0};
   std::atomic<std::uint64_t> dropped{0};
 };
 
-/// What all sessions share.
+/// References that all sessions share.
 struct surroundings {
   const options& settings;
   rota::gate::executor& executor;
@@ -35,13 +35,13 @@ struct surroundings {
   totals& sums;
 };
 
-/// Asks the lobby and its room for one thing at a time and waits until that is done. So nothing that it asked for is under way when it
-/// leaves, and a room's queue is never longer than its clients are many, however fast one of them talks.
+/// Sends the lobby and its room one request at a time and waits for the reply. So no request of a client is
+/// pending when the client leaves, and the queue of a room is never longer than its number of clients.
 class session {
  public:
   session(surroundings all, rota::net::tcp_stream stream, client_id id);
 
-  /// Cancelled, it says goodbye: what is in its outbox is written first, for as long as that may take.
+  /// Serves the client. If it is cancelled, it first writes what is in the outbox, within a time limit.
   [[nodiscard]] rota::task<void> serve();
 
  private:

@@ -12,7 +12,7 @@ bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && 
 bool may_follow(char c) noexcept { return is_letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '_'; }
 
 struct character {
-  std::size_t bytes;  // 0: no UTF-8
+  std::size_t bytes;  // 0: not well-formed UTF-8
   std::uint32_t code = 0;
 };
 
@@ -30,7 +30,7 @@ bool is_well_chosen(const character& c) noexcept {
   return c.bytes != 4 || (c.code >= 0x10000 && c.code <= 0x10FFFF);
 }
 
-/// The first of `text`, which is not empty.
+/// Decodes the first character of `text`, which must not be empty.
 character decode(std::string_view text) noexcept {
   const auto first = static_cast<unsigned char>(text[0]);
   character c{length_by(first), first};

@@ -1,4 +1,4 @@
-// What may be said, and what may be a name.
+// Cleans text, and checks names.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace chat {
 
-/// Without control characters (C0, DEL, C1), so that nobody can speak to the others' terminals; a tab becomes a space, a byte that is
-/// no UTF-8 U+FFFD. No spaces at its ends.
+/// Removes control characters (C0, DEL, C1), so that no client can send escape sequences to the terminal of
+/// another. Replaces a tab by a space, and a byte that is not UTF-8 by U+FFFD. Removes spaces at both ends.
 [[nodiscard]] std::string cleaned(std::string_view text);
 [[nodiscard]] std::string_view trimmed(std::string_view text) noexcept;
 
@@ -22,10 +22,11 @@ enum class [[nodiscard]] name_fault : unsigned char {
   has_bad_characters
 };
 
-/// Of nicks and rooms: a letter, then letters, digits, - and _. ASCII, so that no two names look the same.
+/// Checks the name of a nick or a room: a letter, then letters, digits, - and _. Only ASCII, so that no two
+/// names look the same.
 name_fault check_name(std::string_view name) noexcept;
 [[nodiscard]] std::string describe(name_fault fault);
-/// Names that are the same but for capitals are the same.
+/// Folds case: names that differ only in case are equal.
 [[nodiscard]] std::string folded(std::string_view name);
 
 }  // namespace chat

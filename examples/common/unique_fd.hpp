@@ -1,4 +1,4 @@
-// A file descriptor that is closed by its owner.
+// Owns a file descriptor and closes it.
 #pragma once
 
 #include <unistd.h>
@@ -21,7 +21,7 @@ class unique_fd {
     if (fd_ >= 0) ::close(fd_);
   }
 
-  /// The caller closes it.
+  /// Releases the descriptor: the caller must close it.
   [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
   [[nodiscard]] int get() const noexcept { return fd_; }
   [[nodiscard]] bool is_open() const noexcept { return fd_ >= 0; }

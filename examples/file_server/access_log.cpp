@@ -94,14 +94,14 @@ rota::task<void> access_log::write_until_finished() {
       rota::join_handle<void> batch = rota::spawn_blocking([this] { write_batch(); });
       co_await batch;
     } catch (const std::bad_alloc&) {
-      // The lines stay where they are, and the next round tries again.
+      // The lines stay in `front_`, and the next round tries again.
       complain(std::make_error_code(std::errc::not_enough_memory));
     }
     done = is_done();
   }
 }
 
-/// On a thread of the blocking pool.
+/// Runs on a thread of the blocking pool.
 void access_log::write_batch() {
   bool reopen = false;
   {
@@ -116,7 +116,7 @@ void access_log::write_batch() {
   complain(failed ? failed : out.error);
 }
 
-/// Once for each kind of trouble, and again when it has been over in between.
+/// Prints a message once for each kind of error, and again after the error has been gone in between.
 void access_log::complain(std::error_code error) {
   if (error && error != complained_) {
     std::fprintf(stderr, "file_server: --access-log %s: %s\n", name_.c_str(), error.message().c_str());

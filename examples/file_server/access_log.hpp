@@ -1,4 +1,4 @@
-// The access log: lines from all connections, written in batches off the request path.
+// The access log: lines of all connections, written in batches outside of the request path.
 #pragma once
 
 #include <atomic>
@@ -17,39 +17,41 @@
 namespace file_server {
 
 // PROTOCOL: the lines that wait
-//   Connections append to `front_`, under `mutex_`, and never wait for the disk: what does not fit is dropped and counted. One
-//   task, write_until_finished(), takes all of it at once and writes it in the blocking pool; only it touches `back_` and
-//   `file_`, in turn with the pool's thread, which it awaits. `waiting_` is the waker of that task while it sleeps, and
-//   `wanted_` how many bytes it sleeps for: whoever reaches that, and whoever sets `reopen_` or `finished_`, takes it out.
+//   Connections append to `front_`, under `mutex_`, and never wait for the disk: a line that does not fit is
+//   dropped and counted. One task, write_until_finished(), takes all of `front_` at once and writes it in the
+//   blocking pool. Only that task accesses `back_` and `file_`, in turn with the pool thread, which it
+//   awaits. `waiting_` is the waker of that task while it sleeps; `wanted_` is the number of bytes that it
+//   waits for. A thread that reaches this number, or that sets `reopen_` or `finished_`, takes the waker out
+//   and wakes the task.
 
-/// Threads    add, reopen, finish and the counts: any, at the same time.
+/// Threads    add, reopen, finish and the counts: any threads, concurrently.
 class access_log {
  public:
   static constexpr std::size_t default_capacity = std::size_t{1} << 20U;
-  /// A line is written so long after it was added, or as soon as half of the room is used.
+  /// A line is written this long after it was added, or as soon as half of the capacity is used.
   static constexpr std::chrono::milliseconds patience{200};
 
-  /// Throws std::system_error, which names the file, if it cannot be opened.
+  /// Throws std::system_error, which names the file, if the file cannot be opened.
   access_log(std::string name, rotation r, std::size_t capacity = default_capacity);
 
-  /// `line` ends with a line feed.
+  /// Appends `line`, which must end with a line feed.
   void add(std::string_view line) noexcept;
-  /// Opens the file anew before the next line is written: it may have been renamed.
+  /// Reopens the file before the next line is written, because it may have been renamed.
   void reopen() noexcept;
-  /// No line comes any more: write_until_finished() ends when all are written.
+  /// Ends the log: no further line may be added. write_until_finished() returns when all lines are written.
   void finish() noexcept;
 
-  /// The writer. Once.
+  /// Runs the writer. Call it once.
   rota::task<void> write_until_finished();
 
   [[nodiscard]] std::uint64_t lines() const noexcept { return lines_.load(std::memory_order::relaxed); }
-  /// Those for which there was no room.
+  /// Returns the number of lines that were dropped because the buffer was full.
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order::relaxed); }
-  /// Those that the file did not take.
+  /// Returns the number of lines that could not be written to the file.
   [[nodiscard]] std::uint64_t lost() const noexcept { return lost_.load(std::memory_order::relaxed); }
 
  private:
-  /// Waits until `bytes` bytes wait, or something else is to be done.
+  /// Waits until `bytes` bytes are buffered, or until the log is to be reopened or finished.
   class work_leaf final : public rota::leaf {
    public:
     work_leaf(access_log& of, std::size_t bytes) noexcept : of_(of), bytes_(bytes) {}

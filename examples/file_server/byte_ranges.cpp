@@ -9,7 +9,8 @@
 namespace file_server {
 namespace {
 
-/// 1*DIGIT. What is too large to count is as far behind the end as anything can be.
+/// Parses 1*DIGIT. A number that is too large becomes the largest position, which is behind the end of any
+/// file.
 std::optional<std::uint64_t> read_position(std::string_view digits) noexcept {
   constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
   if (digits.empty()) return std::nullopt;

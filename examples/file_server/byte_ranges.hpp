@@ -1,4 +1,4 @@
-// Parts of a file: RFC 9110 §14.
+// Byte ranges of a file: RFC 9110 §14.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace file_server {
 
-/// Never empty.
+/// A range of bytes, never empty.
 struct byte_range {
   std::uint64_t first = 0;
   std::uint64_t size = 0;
@@ -32,13 +32,14 @@ class byte_ranges {
   std::size_t count_ = 0;
 };
 
-/// whole          no Range, or one that is ignored: of another unit, malformed, with more than 16 ranges, or with ranges that
-///                overlap (§14.2 allows that, against those who would have one file sent many times over).
-/// partial        206, with what was put into `into`, in the order of the field.
+/// whole          no Range, or one that is ignored: of another unit, malformed, with more than 16 ranges, or
+///                with overlapping ranges (§14.2 allows that, as a defence against requests for many copies
+///                of a file).
+/// partial        206, with the ranges in `into`, in the order of the field.
 /// unsatisfiable  416.
 enum class range_verdict : std::uint8_t { whole, partial, unsatisfiable };
 
-/// `field` is the value of a Range, or empty; `size` that of the representation.
+/// Selects the ranges. `field` is the value of a Range, or empty; `size` is the size of the representation.
 [[nodiscard]] range_verdict select_ranges(std::string_view field,
                                           std::uint64_t size,
                                           byte_ranges& into) noexcept;

@@ -16,11 +16,12 @@ struct validators {
 
 enum class condition : std::uint8_t { holds, not_modified, failed };
 
-/// In the order of §13.2.2: If-Match, else If-Unmodified-Since; then If-None-Match, else If-Modified-Since.
+/// Evaluates the conditions in the order of §13.2.2: If-Match, else If-Unmodified-Since; then If-None-Match,
+/// else If-Modified-Since.
 [[nodiscard]] condition evaluate_conditions(const request& r, const validators& v, std::int64_t now) noexcept;
 
-/// If-Range, §13.1.5: may the Range be acted on? A date must be that of the file, in a second that is over: within it the file
-/// may change once more, and the date would not tell.
+/// Returns true if the Range may be used by If-Range, §13.1.5. A date must equal that of the file, and its
+/// second must be over: within that second the file may change again without another date.
 [[nodiscard]] bool range_applies(const request& r, const validators& v, std::int64_t now) noexcept;
 
 }  // namespace file_server

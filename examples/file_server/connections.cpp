@@ -59,7 +59,7 @@ void connections::end() {
   }
 }
 
-/// Under the lock: when this says yes, the last one that left is done with the list.
+/// Checks under the lock: if it returns true, the last connection that left no longer accesses the list.
 bool connections::none_leaf::is_ready() noexcept {
   const std::lock_guard lock(of_.mutex_);
   return of_.list_.empty();

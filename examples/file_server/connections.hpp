@@ -1,4 +1,4 @@
-// The connections that are open: counted, found when the server drains, and waited for.
+// The open connections: counted, cancelled at a drain, and waited for.
 #pragma once
 
 #include <atomic>
@@ -13,39 +13,40 @@
 
 namespace file_server {
 
-/// One open connection. `idle`: it waits for the first byte of a request.
+/// One open connection. `idle` is true while it waits for the first byte of a request.
 struct connection {
   rota::join_handle<void> task{};
   std::atomic<bool> idle{false};
-  bool known = false;  // started() has been here
-  bool gone = false;   // leave() has
+  bool known = false;  // started() was called
+  bool gone = false;   // leave() was called
 };
 
 // PROTOCOL: a connection of the list
-//   A session runs as soon as it is spawned, and may be over before its spawner has the handle: started() and leave() come
-//   in any order. The second of the two takes the connection out. All but `idle` is guarded by `mutex_`.
+//   A session runs as soon as it is spawned, and may end before its spawner has the handle. So started() and
+//   leave() come in any order. The second of the two removes the connection. All but `idle` is guarded by
+//   `mutex_`.
 
-/// Threads    Any, at the same time.
+/// Threads    Any, concurrently.
 class connections {
  public:
   using place = std::list<connection>::iterator;
 
   explicit connections(std::uint32_t most) noexcept : most_(most) {}
 
-  /// Nothing: there are `most` already.
+  /// Returns nullopt if `most` connections are open.
   [[nodiscard]] std::optional<place> enter();
-  /// Both once for each that entered; it is open until both have been called.
+  /// Call both once for each entered connection. It stays open until both have been called.
   void started(place where, rota::join_handle<void> task);
   void leave(place where) noexcept;
 
-  /// From now on idle connections end. Those that become idle later see it by is_draining().
+  /// Cancels the idle connections. A connection that becomes idle later checks is_draining().
   void drain();
-  /// From now on all connections end, wherever they are.
+  /// Cancels all connections, whatever they do.
   void end();
   [[nodiscard]] bool is_draining() const noexcept { return draining_.load(); }
   [[nodiscard]] std::uint32_t open() const noexcept { return open_.load(std::memory_order::relaxed); }
 
-  /// Waits until none is open.
+  /// Waits until no connection is open.
   class none_leaf final : public rota::leaf {
    public:
     explicit none_leaf(connections& of) noexcept : of_(of) {}
@@ -63,7 +64,7 @@ class connections {
   [[nodiscard]] none_leaf none() noexcept { return none_leaf(*this); }
 
  private:
-  /// Taken out under the lock, destroyed and woken without it.
+  /// What was removed under the lock. It is destroyed, and its waker is woken, outside of the lock.
   struct removed {
     std::list<connection> node;
     rota::waker waiting;

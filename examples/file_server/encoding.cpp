@@ -6,9 +6,9 @@ namespace file_server {
 namespace {
 
 constexpr std::uint16_t whole = 1000;
-constexpr std::uint16_t least = 1;  // what is not named but allowed
+constexpr std::uint16_t least = 1;  // for a coding that is not named but allowed
 
-/// qvalue = ( "0" [ "." 0*3DIGIT ] ) / ( "1" [ "." 0*3("0") ] ), in thousandths.
+/// Parses qvalue = ( "0" [ "." 0*3DIGIT ] ) / ( "1" [ "." 0*3("0") ] ), in thousandths.
 std::optional<std::uint16_t> read_quality(std::string_view text) noexcept {
   if (text.empty() || text.size() > 5 || (text[0] != '0' && text[0] != '1')) return std::nullopt;
   if (text.size() > 1 && text[1] != '.') return std::nullopt;
@@ -23,7 +23,7 @@ std::optional<std::uint16_t> read_quality(std::string_view text) noexcept {
   return static_cast<std::uint16_t>(value);
 }
 
-/// The weight behind a coding: nothing but `;q=...` may stand there.
+/// Parses the weight of a coding. Only `;q=...` may follow the coding.
 std::optional<std::uint16_t> read_weight(std::string_view parameters) noexcept {
   if (parameters.empty()) return whole;
   const std::string_view name = trimmed(take_until(parameters, '='));

@@ -1,4 +1,4 @@
-// Which content codings a client takes: Accept-Encoding, RFC 9110 §12.5.3.
+// The content codings that a client accepts: Accept-Encoding, RFC 9110 §12.5.3.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@ namespace file_server {
 
 enum class coding : std::uint8_t { identity, gzip, br };
 
-/// For Content-Encoding.
+/// Returns the name for Content-Encoding.
 [[nodiscard]] constexpr std::string_view coding_name(coding c) noexcept {
   return c == coding::br ? "br" : c == coding::gzip ? "gzip" : "identity";
 }
 
-/// What the name of a precompressed file ends with.
+/// Returns the file name suffix of a precompressed file.
 [[nodiscard]] constexpr std::string_view file_suffix(coding c) noexcept {
   return c == coding::br ? ".br" : c == coding::gzip ? ".gz" : "";
 }
@@ -24,8 +24,8 @@ enum class coding : std::uint8_t { identity, gzip, br };
   return c == coding::br ? "-br" : c == coding::gzip ? "-gz" : "";
 }
 
-/// How much a client wants each coding, in thousandths; 0: not at all. The default is that of a request without the field: "any",
-/// of which a server that is asked for nothing gives the plain one.
+/// The weight of each coding in thousandths; 0: not acceptable. The default is that of a request without the
+/// field: any coding is acceptable, and the server sends the plain file.
 struct accepted_codings {
   std::uint16_t identity = 1000;
   std::uint16_t gzip = 0;
@@ -37,7 +37,8 @@ struct accepted_codings {
   bool operator==(const accepted_codings&) const = default;
 };
 
-/// An element that is malformed counts as absent. `identity` that is not named is acceptable, but less than all that is.
+/// Parses the field. A malformed element counts as absent. If `identity` is not named, it is acceptable, but
+/// less than every named coding.
 [[nodiscard]] accepted_codings read_accept_encoding(const field_lines& field) noexcept;
 
 }  // namespace file_server

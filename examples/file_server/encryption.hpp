@@ -1,4 +1,4 @@
-// TLS of the server: its certificate, and the handshakes with those who connect.
+// TLS of the server: its certificate and its handshakes.
 #pragma once
 
 #include <memory>
@@ -11,9 +11,9 @@
 
 namespace file_server {
 
-/// One for all connections.
+/// One object for all connections.
 ///
-/// Threads    Any, at the same time.
+/// Threads    Any, concurrently.
 class encryption {
  public:
   encryption() = default;
@@ -21,18 +21,19 @@ class encryption {
   encryption& operator=(const encryption&) = delete;
   virtual ~encryption() = default;
 
-  /// The server's part of a handshake. A client that says nothing keeps it waiting: put a timeout around it. Failed, cancelled or late, the
-  /// socket goes with it.
+  /// Does the server side of a handshake. A silent client keeps it waiting, so put a timeout around it. If
+  /// the handshake fails, is cancelled or times out, the socket is closed.
   [[nodiscard]] virtual rota::task<rota::net::result<std::unique_ptr<secure_stream>>> accept(
       rota::net::tcp_stream socket) const = 0;
 };
 
-/// TLS 1.3 for HTTP/1.1 with the certificate, and those that lead to its root, and the key of two files in PEM.
+/// Creates TLS 1.3 for HTTP/1.1. One PEM file has the certificate and the chain to its root, the other has
+/// the key.
 ///
-/// encryption_with_tls.cpp, or encryption_without_tls.cpp where there is no rota::tls.
+/// Defined in encryption_with_tls.cpp, or in encryption_without_tls.cpp where rota::tls is missing.
 ///
-/// Failure    Throws std::invalid_argument that names the option and the file: it cannot be read, the key does not fit, or this program was
-///            built without OpenSSL.
+/// Failure    Throws std::invalid_argument that names the option and the file: the file cannot be read, the
+///            key does not match, or this program was built without OpenSSL.
 [[nodiscard]] std::unique_ptr<encryption> make_encryption(const std::string& certificate,
                                                           const std::string& key);
 

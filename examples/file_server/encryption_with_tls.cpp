@@ -1,4 +1,4 @@
-// By rota::tls.
+// TLS by rota::tls.
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -45,7 +45,8 @@ class tls_encryption final : public encryption {
   rota::tls::server server_;
 };
 
-/// The field becomes the option, which is what the user knows. There is no option for a password.
+/// Replaces the name of the configuration field by the option, which the user knows. There is no option for a
+/// password.
 std::string in_words_of_the_options(const rota::tls::config_error& e,
                                     const std::string& certificate,
                                     const std::string& key) {

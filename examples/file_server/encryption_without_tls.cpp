@@ -1,4 +1,4 @@
-// Where there was no OpenSSL when the program was built.
+// Used if OpenSSL was missing when the program was built.
 #include <stdexcept>
 
 #include "encryption.hpp"

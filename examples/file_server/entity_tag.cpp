@@ -5,14 +5,15 @@
 namespace file_server {
 namespace {
 
-/// etagc: everything printable but the quote, and every byte beyond ASCII. There is no escape.
+/// Returns true for etagc: every printable character except the quote, and every byte beyond ASCII. There is
+/// no escape.
 constexpr bool may_stand_in_tag(char c) noexcept {
   const auto byte = static_cast<unsigned char>(c);
   return byte == 0x21 || (byte >= 0x23 && byte != 0x7f);
 }
 
 struct listed_tag {
-  std::string_view opaque{};  // with its quotes; empty: there is none
+  std::string_view opaque{};  // with its quotes; empty: no tag
   bool is_weak = false;
 };
 

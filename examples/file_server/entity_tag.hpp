@@ -11,8 +11,9 @@
 
 namespace file_server {
 
-/// What the tag of a file is made of. Another file, another content or another coding has another tag. (Two changes within one
-/// tick of the file system's clock, of equal size and in place, have not: no server that does not read the content sees those.)
+/// What the tag of a file is made of. Another file, another content or another coding has another tag.
+/// Exception: two changes of equal size, in place and within one tick of the file system's clock have the
+/// same tag. Only a server that reads the content could tell them apart.
 struct file_identity {
   std::uint64_t inode = 0;
   std::uint64_t size = 0;
@@ -37,10 +38,11 @@ class entity_tag {
   std::size_t size_ = 0;
 };
 
-/// weak: W/"a" is as good as "a". strong: W/"a" equals nothing, not even itself.
+/// weak: W/"a" equals "a". strong: W/"a" equals nothing, not even itself.
 enum class comparison : std::uint8_t { weak, strong };
 
-/// Is `tag`, which is strong, among those of an If-Match or If-None-Match? "*" names every tag. A list ends where it is malformed.
+/// Returns true if an If-Match or If-None-Match lists `tag`, which is strong. "*" matches every tag. A
+/// malformed element ends the list.
 [[nodiscard]] bool lists(const field_lines& field, std::string_view tag, comparison how) noexcept;
 
 }  // namespace file_server

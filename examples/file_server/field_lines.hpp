@@ -1,4 +1,4 @@
-// The lines of one field whose value is a list.
+// The lines of one field with a list as its value.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace file_server {
 
-/// RFC 9110 §5.3: a list may come in several lines, which mean what they mean joined by commas. The first four are kept. What
-/// later ones say is not acted on: a condition that needs them does not hold.
+/// RFC 9110 §5.3: a list may come in several lines, which mean the same as one line joined by commas. The
+/// first four lines are kept. Later lines are ignored: a condition that needs them does not hold.
 class field_lines {
  public:
   static constexpr std::size_t most = 4;
@@ -38,19 +38,19 @@ constexpr char small_letter(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-/// `small` is in small letters; `text` in any.
+/// Returns true if `text` equals `small` without regard to case. `small` must be in lower case.
 constexpr bool is_word(std::string_view text, std::string_view small) noexcept {
   return std::ranges::equal(text, small, {}, small_letter);
 }
 
-/// Without the blanks and tabs at both ends.
+/// Returns `text` without spaces and tabs at both ends.
 constexpr std::string_view trimmed(std::string_view text) noexcept {
   const std::size_t first = text.find_first_not_of(" \t");
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-/// Takes what stands before the next `mark` off the front of `text`; `text` is empty after the last one.
+/// Removes and returns the part of `text` before the next `mark`. After the last part `text` is empty.
 constexpr std::string_view take_until(std::string_view& text, char mark) noexcept {
   const std::string_view front = text.substr(0, text.find(mark));
   text.remove_prefix(std::min(text.size(), front.size() + 1));

@@ -18,7 +18,7 @@ namespace file_server {
 namespace {
 
 constexpr int segment_flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-// O_NONBLOCK: to open a fifo would otherwise wait for its writer.
+// O_NONBLOCK: otherwise opening a fifo would wait for a writer.
 constexpr int file_flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 
 status status_of(int error) noexcept {
@@ -31,7 +31,7 @@ status status_of(int error) noexcept {
     case EISDIR:
     case ELOOP:
     case ENAMETOOLONG:
-    case ENXIO:  // a socket, or a fifo or device that nobody serves
+    case ENXIO:  // a socket, or a fifo or device without a peer
     case ENODEV: return status::not_found;
     case EAGAIN:
     case EMFILE:
@@ -53,7 +53,7 @@ resolution probe(int root) noexcept {
   return self.is_open() ? resolution::kernel : resolution::walk;
 }
 
-/// A regular file or a folder; nothing else is looked at.
+/// A regular file or a folder. Anything else is refused.
 struct entry {
   unique_fd fd{};
   file_identity identity{};
@@ -94,7 +94,7 @@ std::expected<opened_file, status> file_source::open(std::string_view encoded,
     opened_file plain{.fd = std::move(seen->fd), .identity = seen->identity, .type = mime_type(name.view())};
     return choose_coding(name, std::move(plain), wanted);
   }
-  // With a slash behind it, `name` is that of an index, and that is missing or no file.
+  // If the request has a trailing slash, `name` is the index file, which is missing or not a regular file.
   const bool may_list = options_.listings == feature::on && (seen || seen.error() == status::not_found);
   if (encoded.ends_with('/') && may_list) return opened_file{.what = found::listing};
   if (!seen) return std::unexpected(seen.error());
@@ -102,7 +102,7 @@ std::expected<opened_file, status> file_source::open(std::string_view encoded,
   return open_folder(name);
 }
 
-/// A folder that was asked for without its slash: a redirect, if it leads somewhere.
+/// A folder requested without the trailing slash: a redirect, if its target would be served.
 std::expected<opened_file, status> file_source::open_folder(const safe_path& index) const noexcept {
   if (options_.listings == feature::on) return opened_file{.what = found::redirect};
   const auto seen = examine(open_name(index.c_str(), file_flags));
@@ -124,7 +124,7 @@ std::expected<opened_file, status> file_source::choose_coding(safe_path& name,
   return plain;
 }
 
-/// Puts the precompressed file that lies beside `file` in its place.
+/// Replaces `file` by the precompressed file beside it.
 bool file_source::open_coded(safe_path& name, opened_file& file, coding c) const noexcept {
   const std::size_t size = name.view().size();
   if (name.append_suffix(file_suffix(c)) != status::ok) return false;
@@ -142,8 +142,8 @@ std::expected<unique_fd, status> file_source::open_below(const std::string& name
 }
 
 std::expected<unique_fd, status> file_source::open_name(const char* name, int flags) const noexcept {
-  // EAGAIN from openat2: a rename somewhere made it uncertain that the name stays below the root. Seldom, but
-  // any user of the machine can rename.
+  // openat2 fails with EAGAIN if a concurrent rename made it uncertain that the name stays below the root.
+  // That is rare, but any user of the machine can rename files.
   constexpr int attempts = 16;
   for (int attempt = 0; attempt < attempts; ++attempt) {
     unique_fd fd(options_.how == resolution::kernel ? open_beneath(root_.get(), name, flags)

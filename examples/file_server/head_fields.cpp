@@ -12,8 +12,8 @@ namespace http = boost::beast::http;
 }  // namespace
 
 head_fields::head_fields(scheme spoken) noexcept : spoken_(spoken) {
-  skip(true);  // no body is ever read: check_body() refuses every request that has one
-  header_limit(std::numeric_limits<std::uint32_t>::max());  // head_scanner has held the limits
+  skip(true);  // a body is never read: check_body() refuses every request that has one
+  header_limit(std::numeric_limits<std::uint32_t>::max());  // head_scanner has already checked the limits
 }
 
 status head_fields::read(std::string_view head) noexcept {
@@ -52,7 +52,7 @@ void head_fields::on_field_impl(http::field name, view, view value, error_code&)
   }
 }
 
-/// Beast's keep_alive() lets "keep-alive" win over "close" in HTTP/1.0, and listens to Proxy-Connection.
+/// Beast's keep_alive() lets "keep-alive" win over "close" in HTTP/1.0, and also obeys Proxy-Connection.
 void head_fields::on_connection(view value) noexcept {
   for (const view option : http::opt_token_list(value)) {
     if (boost::beast::iequals(option, "close")) says_close_ = true;
@@ -60,7 +60,8 @@ void head_fields::on_connection(view value) noexcept {
   }
 }
 
-/// Whatever two parsers might understand differently is refused: RFC 9112 §6.1 and §6.3, request smuggling.
+/// Refuses every framing that two parsers might understand differently (request smuggling): RFC 9112 §6.1
+/// and §6.3.
 status head_fields::check_framing() const noexcept {
   if (content_length_.count > 1 || transfer_encoding_.count > 1) return status::bad_request;
   if (content_length_.value.find(',') != std::string_view::npos) return status::bad_request;
@@ -81,7 +82,7 @@ status head_fields::check_method() const noexcept {
   return status::ok;
 }
 
-/// RFC 9110 §9.3.1: content in a GET means nothing, and may be refused since it may smuggle a request.
+/// RFC 9110 §9.3.1: content in a GET has no meaning. It may be refused because it may smuggle a request.
 status head_fields::check_body() const noexcept {
   if (transfer_encoding_.count != 0) {
     const view coding(transfer_encoding_.value.data(), transfer_encoding_.value.size());
@@ -104,7 +105,7 @@ void head_fields::settle_connection() noexcept {
   request_.connection = keep ? persistence::keep : persistence::close;
 }
 
-/// RFC 9110 §13.1.3 and §13.1.4: a date that comes twice is ignored; so is a Range that does.
+/// RFC 9110 §13.1.3 and §13.1.4: a date that comes twice is ignored; so is a Range that comes twice.
 void head_fields::settle_fields() noexcept {
   request_.if_modified_since = if_modified_since_.only();
   request_.if_unmodified_since = if_unmodified_since_.only();

@@ -1,4 +1,4 @@
-// What Beast's parser tells about one complete head, and what we make of it.
+// Turns the output of Beast's parser for one complete head into a request.
 #pragma once
 
 #include <boost/beast/http/basic_parser.hpp>
@@ -11,13 +11,13 @@
 
 namespace file_server {
 
-/// Keeps views of the few fields that matter; stores nothing else and allocates nothing.
+/// Keeps views of the few fields that matter. Stores nothing else and allocates nothing.
 class head_fields final : public boost::beast::http::basic_parser<true> {
  public:
   explicit head_fields(scheme spoken) noexcept;
 
-  /// Parses `head`, which ends with its blank line. ok, or the reason to refuse it; then `request_` is not
-  /// complete.
+  /// Parses `head`, which ends with its blank line. Returns ok, or the reason to refuse the request; then
+  /// `request_` is incomplete.
   [[nodiscard]] status read(std::string_view head) noexcept;
 
   [[nodiscard]] const request& result() const noexcept { return request_; }

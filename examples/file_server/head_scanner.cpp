@@ -6,8 +6,7 @@
 namespace file_server {
 namespace {
 
-/// Printable ASCII without what RFC 3986 calls delimiters: those never belong to a target, and a '#' least of
-/// all.
+/// Printable ASCII without the delimiters of RFC 3986, which never belong to a target, in particular '#'.
 constexpr std::array<bool, 256> target_bytes = [] {
   std::array<bool, 256> allowed{};
   for (std::size_t c = 0x21; c < 0x7f; ++c) allowed[c] = true;
@@ -58,7 +57,7 @@ head_scanner::result head_scanner::scan(std::string_view input) noexcept {
   }
 }
 
-/// RFC 9112 §2.2: one empty line before a request is skipped, for the sake of old clients.
+/// RFC 9112 §2.2: skips one empty line before a request, for old clients.
 head_scanner::result head_scanner::skip_empty_line(std::string_view input) noexcept {
   if (input.empty() || input == "\r") return {found::need_more, status::ok};
   if (input.starts_with("\r\n")) first_ = line_ = scanned_ = 2;
@@ -83,7 +82,7 @@ head_scanner::result head_scanner::take_field_line(std::string_view line) noexce
   return {found::need_more, status::ok};
 }
 
-/// The line feed of the current line must stand before this place.
+/// Returns the position before which the line feed of the current line must stand.
 std::size_t head_scanner::window_end() const noexcept {
   if (phase_ == phase::field_lines) return fields_ + limits_.header_bytes;
   return first_ + limits_.request_line + 2;

@@ -1,4 +1,4 @@
-// Finds the end of a request head, line by line, and refuses what must not reach the parser.
+// Finds the end of a request head, line by line, and refuses input that must not reach the parser.
 #pragma once
 
 #include <cstddef>
@@ -10,27 +10,28 @@
 
 namespace file_server {
 
-/// Looks at every byte once, however the bytes are cut, and judges a line when its end has come: so the
-/// answer, its status included, depends on the bytes alone. (Beast's parser looks ahead for the end of the
-/// head when it must wait, and so finds another error first in other pieces of the same bytes; it is given
+/// Reads every byte once, however the input is cut, and checks a line only when it is complete. So the
+/// result, including the status, depends on the bytes alone. (Beast's parser searches for the end of the head
+/// when it must wait, so the error that it finds first depends on how the input is cut. It gets complete
+/// heads only.)
 /// whole heads only.)
-///
-/// Checks: the limits, CRLF line ends, no folded field lines, and the shape, version and bytes of the request
-/// line.
+/// Checks the limits, CRLF line ends, the absence of folded field lines, and the shape, version and bytes of
+/// the request line.
 class head_scanner {
  public:
   enum class found : std::uint8_t { need_more, head, error };
   struct result {
     found what;
-    status code;  // of an error
+    status code;  // set for an error
   };
 
   explicit head_scanner(const limits& l) noexcept : limits_(l) {}
 
-  /// `input` begins at the first byte of the request and is at least as long as in the call before.
+  /// Scans `input`, which begins at the first byte of the request and is at least as long as in the call
+  /// before.
   [[nodiscard]] result scan(std::string_view input) noexcept;
 
-  /// The head within `input`, after scan() has found it: without an empty line before it.
+  /// The position of the head within `input`, after scan() has found it, without the empty line before it.
   [[nodiscard]] std::size_t first() const noexcept { return first_; }
   [[nodiscard]] std::size_t last() const noexcept { return line_; }
 
@@ -54,7 +55,7 @@ class head_scanner {
   std::size_t count_ = 0;    // field lines so far
 };
 
-/// ok, bad_request or version_not_supported, for a request line without its CRLF.
+/// Returns ok, bad_request or version_not_supported for a request line without its CRLF.
 [[nodiscard]] status check_request_line(std::string_view line) noexcept;
 
 }  // namespace file_server

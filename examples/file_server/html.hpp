@@ -1,4 +1,4 @@
-// Text as it must be written in HTML and in links.
+// Escapes text for HTML and for links.
 #pragma once
 
 #include <string>
@@ -6,10 +6,10 @@
 
 namespace file_server {
 
-/// Appends `text`; nothing in it ends the text or an attribute in quotes.
+/// Appends `text`, escaped so that it cannot end the text or a quoted attribute.
 void add_escaped(std::string& out, std::string_view text);
 
-/// Appends one segment of a path for a link: every byte but letters, digits and -._~ as %XX.
+/// Appends one segment of a path for a link: every byte except letters, digits and -._~ becomes %XX.
 void add_percent_encoded(std::string& out, std::string_view segment);
 
 }  // namespace file_server

@@ -21,7 +21,7 @@ struct civil_time {
   int second = 0;
 };
 
-/// Reads a text from its front. Once something was not as expected, nothing is any more.
+/// Parses a text from its front. After the first mismatch all further steps fail.
 class reader {
  public:
   explicit reader(std::string_view text) noexcept : rest_(text) {}
@@ -32,7 +32,7 @@ class reader {
     return *this;
   }
 
-  /// A number of exactly `digits` digits.
+  /// Parses a number of exactly `digits` digits.
   reader& number(int& into, std::size_t digits) noexcept {
     good_ = good_ && rest_.size() >= digits;
     into = 0;
@@ -44,7 +44,7 @@ class reader {
     return *this;
   }
 
-  /// The day of the month in two places, the first of which may be blank.
+  /// Parses the day of the month in two columns, of which the first may be blank.
   reader& padded_day(int& into) noexcept {
     if (rest_.starts_with(' ')) return word(" ").number(into, 1);
     return number(into, 2);
@@ -88,7 +88,7 @@ bool read_rfc850(std::string_view text, civil_time& t, std::int64_t now) noexcep
   reader r(text);
   r.word(", ").number(t.day, 2).word("-").month(t.month).word("-").number(t.year, 2).word(" ").time(t).word(
       " GMT");
-  // RFC 9110 §5.6.7: what seems to be more than 50 years in the future was in the past.
+  // RFC 9110 §5.6.7: a year that appears to be more than 50 years in the future is in the past.
   const int this_year{year_month_day{floor<days>(sys_seconds{seconds(now)})}.year()};
   t.year += this_year / 100 * 100;
   if (t.year > this_year + 50) t.year -= 100;

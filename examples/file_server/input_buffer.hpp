@@ -1,4 +1,4 @@
-// The bytes that a connection has received and not yet used.
+// The received bytes of a connection that have not been used yet.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,16 @@
 
 namespace file_server {
 
-/// Starts small and doubles up to `most`; stays as large as it has once been. With limits::head_bytes() as
-/// `most`, the parser has decided about the first request at the latest when the buffer is full.
+/// Starts small, doubles up to `most`, and never shrinks. If `most` is limits::head_bytes(), the parser has
+/// decided about the first request at the latest when the buffer is full.
 class input_buffer {
  public:
   static constexpr std::size_t first_size = 4096;
 
   explicit input_buffer(std::size_t most) noexcept : most_(most) {}
 
-  /// Where to read the next bytes to; moves or enlarges what is held if it must. Empty only if `most` bytes
-  /// are held. Views into pending() end here.
+  /// Returns the space for the next bytes. Moves or enlarges the buffer if needed. Empty only if `most` bytes
+  /// are held. Invalidates views into pending().
   [[nodiscard]] std::span<std::byte> space() {
     if (end_ == size_) make_room();
     return {bytes_.get() + end_, size_ - end_};

@@ -1,4 +1,4 @@
-// How much a client may send before its request is complete.
+// Limits of a request head.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,17 @@ struct limits {
   std::size_t header_bytes = 16 * 1024;  // all field lines with their CRLFs, and the blank line; more: 431
   std::size_t header_fields = 64;        // field lines; more: 431
 
-  /// The longest request head that is not refused, with the one empty line that may stand before it.
+  /// Returns the size of the longest request head that is accepted, with the one empty line that may stand
+  /// before it.
   [[nodiscard]] constexpr std::size_t head_bytes() const noexcept {
     return 2 + request_line + 2 + header_bytes;
   }
 };
 
-/// Returns `wanted`. Throws std::invalid_argument that names the field and its range.
+/// Returns `wanted`. Throws std::invalid_argument, which names the field and its range.
 limits checked(const limits& wanted);
 
-/// What checked() accepts; the command line states the same ranges.
+/// The ranges that checked() accepts. The command line states the same ranges.
 struct range {
   std::size_t least;
   std::size_t most;

@@ -34,7 +34,7 @@ std::optional<listed> describe(std::string_view name, const struct stat& about) 
                 .modified = about.st_mtim.tv_sec};
 }
 
-/// A link is what it leads to, if that is served.
+/// A link counts as its target, if the target would be served.
 std::optional<listed> examine(const file_source& files,
                               int folder,
                               const std::string& path,

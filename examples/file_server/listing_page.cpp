@@ -26,7 +26,7 @@ tbody tr:hover { background: var(--line); }
 @media (max-width: 36rem) { th:nth-child(3), td:nth-child(3) { display: none; } }
 )";
 
-/// "1023 B", "1.5 KiB", "12 MiB".
+/// Formats a size: "1023 B", "1.5 KiB", "12 MiB".
 std::string size_text(std::uint64_t bytes) {
   constexpr std::array units{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   std::uint64_t tenths = 10 * (bytes >> 10U) + 10 * (bytes & 1023U) / 1024;
@@ -38,7 +38,7 @@ std::string size_text(std::uint64_t bytes) {
   return number + " " + units[unit];
 }
 
-/// "2026-11-20 08:49", in UTC.
+/// Formats a time in UTC: "2026-11-20 08:49".
 std::string date_text(std::int64_t time) {
   using namespace std::chrono;
   constexpr std::int64_t last_second_of_9999 = 253'402'300'799;

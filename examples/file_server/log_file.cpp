@@ -18,7 +18,7 @@ void keep_first(std::error_code& first, std::error_code next) noexcept {
   if (!first) first = next;
 }
 
-/// A terminal or a pipe may have been made non-blocking by whoever shares it.
+/// Another process that shares a terminal or a pipe may have made it non-blocking.
 void wait_until_writable(int fd) noexcept {
   pollfd one{.fd = fd, .events = POLLOUT, .revents = 0};
   static_cast<void>(::poll(&one, 1, -1));
@@ -54,7 +54,7 @@ log_file::written log_file::write(std::string_view lines) {
   return out;
 }
 
-/// How many bytes of `lines` belong into this file; 0: it is full.
+/// Returns how many bytes of `lines` belong into this file; 0: the file is full.
 std::size_t log_file::fitting(std::string_view lines) const noexcept {
   if (rotation_.size == 0 || !is_regular_) return lines.size();
   const std::uint64_t room = rotation_.size - std::min(rotation_.size, size_);
@@ -65,8 +65,9 @@ std::size_t log_file::fitting(std::string_view lines) const noexcept {
   return std::min(lines.size(), lines.find('\n') + 1);
 }
 
-/// After an error the file goes on as if it were new: the next attempt is a whole file away. Nothing is renamed behind one that
-/// could not be: it would overwrite that.
+/// After an error the current file is used as if it were new, so the next attempt comes after a whole file
+/// more. If a file could not be renamed, its predecessor is not renamed either, because that would overwrite
+/// it.
 std::error_code log_file::rotate() {
   const auto numbered = [&](unsigned n) { return name_ + "." + std::to_string(n); };
   std::error_code failed;
@@ -97,7 +98,7 @@ void log_file::put_lines(std::string_view lines, written& out) {
   if (taken != whole) take_back(taken - whole);
 }
 
-/// `taken`: how many bytes the file has taken, also when it did not take all.
+/// Writes `text`. `taken` is the number of bytes that the file has taken, also after an error.
 std::error_code log_file::put(std::string_view text, std::size_t& taken) {
   while (taken < text.size()) {
     const ssize_t done = ::write(file_.get(), text.data() + taken, text.size() - taken);
@@ -113,7 +114,7 @@ std::error_code log_file::put(std::string_view text, std::size_t& taken) {
   return {};
 }
 
-/// Cuts the last `torn` bytes off, unless somebody else has appended behind them.
+/// Removes the last `torn` bytes, unless another process has appended behind them.
 void log_file::take_back(std::size_t torn) noexcept {
   struct stat about{};
   const off_t end = ::lseek(file_.get(), 0, SEEK_CUR);

@@ -1,4 +1,4 @@
-// A file of lines that is renamed when it has become large.
+// A file of lines that is rotated: renamed when it has become large.
 #pragma once
 
 #include <cstddef>
@@ -14,27 +14,28 @@ namespace file_server {
 using common::unique_fd;
 
 struct rotation {
-  std::uint64_t size = 0;  // bytes; 0: never
+  std::uint64_t size = 0;  // bytes; 0: never rotate
   unsigned keep = 5;       // NAME.1, the newest, to NAME.keep
 };
 
-/// Threads    One at a time. Everything may block.
-/// Failure    By error codes. What could not be written is lost, by whole lines: a part of one is taken back, or where that
-///            cannot be, ended by a line feed before the next. The next write tries again.
+/// Threads    One at a time. Every function may block.
+/// Failure    By error codes. Lines that could not be written are lost as whole lines: a partial line is
+///            removed or, if that fails, ended by a line feed before the next line. The next write tries
+///            again.
 class log_file {
  public:
-  /// "-" is the standard output, which is never renamed; nor is anything but a regular file.
+  /// "-" is the standard output. Only a regular file is ever renamed.
   log_file(std::string name, rotation r) : name_(std::move(name)), rotation_(r) {}
 
-  /// Creates the file if it is not there, and appends to it if it is. Also for another time: whoever has renamed the file
-  /// wants a new one. After an error the old one stays.
+  /// Opens the file for appending and creates it if needed. Can be called again: after an outside rename it
+  /// creates a new file. After an error the old file stays open.
   std::error_code open();
 
   struct [[nodiscard]] written {
     std::uint64_t lines_lost = 0;
-    std::error_code error{};  // the first
+    std::error_code error{};  // the first error
   };
-  /// Writes whole lines. A file ends where its size would be exceeded, but holds one line at least.
+  /// Writes whole lines. A file is rotated before it would exceed its size, but holds at least one line.
   written write(std::string_view lines);
 
  private:
@@ -49,7 +50,7 @@ class log_file {
   unique_fd file_{};
   std::uint64_t size_ = 0;
   bool is_regular_ = false;
-  bool is_torn_ = false;  // it ends within a line
+  bool is_torn_ = false;  // the file ends within a line
 };
 
 }  // namespace file_server

@@ -23,7 +23,7 @@ void add_escaped(text_writer& w, std::string_view text) noexcept {
   }
 }
 
-/// "20/Nov/2026:08:49:37 +0000" out of "Fri, 20 Nov 2026 08:49:37 GMT".
+/// Turns "Fri, 20 Nov 2026 08:49:37 GMT" into "20/Nov/2026:08:49:37 +0000".
 void add_time(text_writer& w, std::int64_t time) noexcept {
   const auto date = http_date(time);
   const std::string_view text(date.data(), date.size());

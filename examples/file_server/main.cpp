@@ -45,7 +45,8 @@ int main(int argc, char** argv) {
     std::fputs(parsed.error().text.c_str(), parsed.error().exit_code == 0 ? stdout : stderr);
     return parsed.error().exit_code;
   }
-  // The standard output may be a pipe, and the access log go there: that its reader has gone is an error, and no end.
+  // Standard output, and the access log, may be a pipe. A closed reader must be a write error, not the end of
+  // the process.
   std::signal(SIGPIPE, SIG_IGN);
   prepare_descriptors(parsed->max_connections);
   try {
@@ -53,9 +54,10 @@ int main(int argc, char** argv) {
     file_server::server server(*parsed, runtime.stats().num_workers);
     rota::join_handle<int> done = runtime.spawn(server.run());
     const int code = code_of(done);
-    // Connections that outlast the drain, or an error, reference the server: they end first.
+    // Connections that outlast the drain, or an error, reference the server, so they must end first.
     const rota::shutdown_report report = runtime.shutdown(std::chrono::seconds(0));
-    // A read or a write that hangs in the kernel references it still, and cannot be ended: so nothing is destroyed.
+    // A read or a write that hangs in the kernel cannot be cancelled and still references the server. So
+    // nothing is destroyed.
     if (!report.survivors.empty()) std::quick_exit(code);
     return code;
   } catch (const std::exception& e) {

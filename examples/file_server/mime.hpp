@@ -5,11 +5,11 @@
 
 namespace file_server {
 
-/// By the extension of the last segment, in any case of letters. application/octet-stream if it is not known.
-/// The view has static lifetime.
+/// Returns the media type by the extension of the last segment, in any case. application/octet-stream if it
+/// is unknown. The view has static lifetime.
 [[nodiscard]] std::string_view mime_type(std::string_view path) noexcept;
 
-/// Is content of this type compressed already, so that nobody compresses it again?
+/// Returns true if content of this type is already compressed, so that compressing it again is useless.
 [[nodiscard]] bool is_compressed(std::string_view type) noexcept;
 
 }  // namespace file_server

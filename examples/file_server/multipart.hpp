@@ -1,4 +1,4 @@
-// Several parts of a file in one answer: multipart/byteranges, RFC 9110 §14.6.
+// Several ranges of a file in one answer: multipart/byteranges, RFC 9110 §14.6.
 #pragma once
 
 #include <array>
@@ -11,24 +11,25 @@
 
 namespace file_server {
 
-/// What stands around the parts. The bytes of the file go in between:
+/// The text around the ranges. The bytes of the file go in between:
 ///
 ///   write_part(0) bytes write_part(1) bytes ... write_end()
 class multipart {
  public:
-  /// Room for what write_part() or write_end() writes.
+  /// The space that the output of write_part() or write_end() fits into.
   static constexpr std::size_t capacity = 320;
   using randomness = std::array<std::uint64_t, 2>;
 
-  /// `type` is that of the file, `whole` its size. `seed` makes the boundary: 128 bits that nobody could have put into the file.
+  /// `type` is the media type of the file, `whole` its size. `seed` makes the boundary: 128 random bits that
+  /// the content of the file cannot have anticipated.
   void begin(std::string_view type,
              std::uint64_t whole,
              std::span<const byte_range> parts,
              randomness seed) noexcept;
 
-  /// With the boundary.
+  /// Returns the value of Content-Type, with the boundary.
   [[nodiscard]] std::string_view content_type() const noexcept { return {type_of_all_.data(), type_size_}; }
-  /// Of the whole body.
+  /// Returns the length of the whole body.
   [[nodiscard]] std::uint64_t length() const noexcept { return length_; }
 
   [[nodiscard]] std::size_t write_part(std::span<char> out, const byte_range& part) const noexcept;

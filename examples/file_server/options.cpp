@@ -25,7 +25,8 @@ std::optional<std::uint64_t> number_at(std::string_view& text) {
   return value;
 }
 
-/// "250ms", "5s", "2m", or a plain number of seconds. Nothing if it is none of these or too large to count.
+/// Parses "250ms", "5s", "2m", or a plain number of seconds. Returns nullopt if it is none of these or too
+/// large.
 std::optional<milliseconds> duration_of(std::string_view text) {
   const auto number = number_at(text);
   if (!number || *number > 1'000'000'000) return std::nullopt;
@@ -71,7 +72,7 @@ void add_duration(
   app.add_option(name, take, help + " (" + bounds + ")")->type_name("TIME")->default_str(as_text(to));
 }
 
-/// --name and --no-name.
+/// Adds the flags --name and --no-name.
 void add_feature(CLI::App& app, const std::string& name, feature& to, const std::string& help) {
   const std::string is = to == feature::on ? "on" : "off";
   const std::function<void(std::int64_t)> take = [&to](std::int64_t times) {

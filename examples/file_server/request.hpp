@@ -12,18 +12,18 @@ enum class method : std::uint8_t { get, head };
 enum class http_version : std::uint8_t { v1_0, v1_1 };
 enum class persistence : std::uint8_t { keep, close };
 
-/// Every view points into the bytes that the parser was given.
+/// All views point into the bytes that the parser was given.
 ///
-/// A field that may stand once but came twice counts as absent, and a Range whose If-Range came twice as well: the answer is
-/// then the whole file, which is always right.
+/// A field that may occur once but came twice counts as absent. So does a Range if its If-Range came twice.
+/// The answer is then the whole file, which is always correct.
 struct request {
   method verb = method::get;
   http_version version = http_version::v1_1;
   persistence connection = persistence::close;  // what the client asks for, by the rules of its version
-  std::string_view line{};                      // the request line as it came, for the access log
+  std::string_view line{};                      // the request line as received, for the access log
   std::string_view path{};                      // begins with '/'; still percent-encoded
   std::string_view query{};                     // without '?'; empty if there is none
-  std::string_view host{};  // of an absolute-form target if it was one, else of the Host field
+  std::string_view host{};                      // of an absolute-form target, else of the Host field
   field_lines if_match{};
   field_lines if_none_match{};
   std::string_view if_modified_since{};

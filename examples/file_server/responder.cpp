@@ -23,7 +23,7 @@ response head_for(const request& r, persistence offered) noexcept {
   return head;
 }
 
-/// Every connection that ends gives back a descriptor, which is what is missing.
+/// Sets the fields of an error. If no descriptor is left, the connection is closed: that returns one.
 void settle_error(response& head, status code) noexcept {
   head.code = code;
   head.varies = code == status::not_acceptable;
@@ -32,7 +32,8 @@ void settle_error(response& head, status code) noexcept {
 
 multipart::randomness random_bits() noexcept {
   multipart::randomness bits{};
-  // So few bytes come at once, and whole, unless the machine has just been started and a signal comes meanwhile.
+  // So few bytes come at once and completely, unless a signal arrives while the kernel still gathers entropy
+  // after boot.
   while (::getrandom(bits.data(), sizeof bits, 0) != static_cast<ssize_t>(sizeof bits)) {
   }
   return bits;
@@ -89,7 +90,7 @@ answer responder::representation(
   return a;
 }
 
-/// Which bytes of the file, and what the head says of them.
+/// Chooses the bytes of the file to send, and sets the fields of the head that describe them.
 void responder::choose_parts(const request& r,
                              response& head,
                              const opened_file& file,
@@ -102,7 +103,7 @@ void responder::choose_parts(const request& r,
   // RFC 9110 §14.2: only for GET, and after the conditions.
   const bool is_asked = r.verb == method::get && !r.range.empty() && range_applies(r, v, now);
   range_verdict verdict = is_asked ? select_ranges(r.range, size, ranges_) : range_verdict::whole;
-  // Whether a Content-Encoding would speak of the parts or of all that stands around them, nobody says.
+  // RFC 9110 does not say whether Content-Encoding applies to the parts or to the whole multipart body.
   if (ranges_.items().size() > 1 && file.as != coding::identity) verdict = range_verdict::whole;
   if (verdict == range_verdict::whole) {
     ranges_.clear();
@@ -111,7 +112,7 @@ void responder::choose_parts(const request& r,
   }
   if (verdict == range_verdict::unsatisfiable) {
     head.code = status::range_not_satisfiable;
-    head.encoding = coding::identity;  // of the text that says so; and it has another tag
+    head.encoding = coding::identity;  // of the error text, which has no tag of the file
     head.tag = {};
     head.range = content_range{.whole = size};
     return;

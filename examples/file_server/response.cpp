@@ -13,7 +13,7 @@ void add_status(text_writer& w, status code) noexcept {
   w.add(reason_phrase(code));
 }
 
-/// What tells one representation from the others. A 304 has these, too.
+/// Fields that identify the representation. A 304 has them, too.
 void add_validators(text_writer& w, const response& r) noexcept {
   if (!r.tag.empty()) w.field("ETag", r.tag);
   if (r.varies) w.field("Vary", "Accept-Encoding");
@@ -34,7 +34,7 @@ void add_content(text_writer& w, const response& r, std::int64_t now) noexcept {
   }
   if (r.is_ranged) w.field("Accept-Ranges", "bytes");
   if (r.last_modified) {
-    // RFC 9110 §8.8.2.1: never later than Date.
+    // RFC 9110 §8.8.2.1: Last-Modified is never later than Date.
     const auto text = http_date(std::min(*r.last_modified, now));
     w.field("Last-Modified", {text.data(), text.size()});
   }

@@ -16,7 +16,8 @@ namespace file_server {
 
 namespace {
 
-/// For a few bytes to go into the buffer of a socket: less than the drain waits for those that it has ended.
+/// Limit for a few bytes to enter the socket buffer. Shorter than the time that the drain waits for cancelled
+/// connections.
 constexpr std::chrono::milliseconds goodbye_limit{500};
 
 void count_handshake(counters& c, const rota::net::result<std::unique_ptr<secure_stream>>& done) {
@@ -25,12 +26,13 @@ void count_handshake(counters& c, const rota::net::result<std::unique_ptr<secure
   counters::add(is_late ? c.handshake_timeouts : c.handshake_failures, 1);
 }
 
-/// Nothing: there is no connection any more. Until it is over the client has asked for nothing, so the drain ends it.
+/// Does the handshake. Returns null if the connection has ended. Until the handshake is over the client has
+/// made no request, so the drain may end it.
 rota::task<std::unique_ptr<secure_stream>> shake_hands(server& s,
                                                        rota::net::tcp_stream stream,
                                                        connections::place here) {
   here->idle.store(true);
-  // Either this sees the drain, or the drain sees an idle connection and cancels it.
+  // Either this thread sees the drain, or the drain sees an idle connection and cancels it.
   if (s.open_connections().is_draining()) co_return nullptr;
   rota::net::result<std::unique_ptr<secure_stream>> done =
       co_await rota::timeout(s.settings().handshake_timeout, s.secured()->accept(std::move(stream)));
@@ -45,20 +47,20 @@ rota::task<void> serve_secure(server& s, rota::net::tcp_stream stream, connectio
   if (over == nullptr) co_return;
   session one(s, transport(std::move(over)), here);
   auto serving = one.serve();
-  // Its frame is there before anything is served: an end has no use for an error of its own.
+  // Its frame is allocated before serving begins, so that the goodbye cannot fail for lack of memory.
   auto last_words = one.say_goodbye();
   const auto goodbye = [&last_words] { return std::move(last_words); };
   try {
     co_await rota::finally(std::move(serving), goodbye, goodbye_limit);
   } catch (const rota::error& e) {
-    // A client that takes nothing is not told.
+    // A client that does not read gets no goodbye.
     if (e.code() != rota::errc::timed_out) throw;
   }
 }
 
 }  // namespace
 
-/// The frame that keeps a session's objects while it is served.
+/// The frame of this task owns the session's objects while it is served.
 rota::task<void> serve_connection(server& s, rota::net::tcp_stream stream, connections::place here) {
   struct leaver {
     connections& from;
@@ -78,7 +80,7 @@ rota::task<void> serve_connection(server& s, rota::net::tcp_stream stream, conne
     session one(s, transport(std::move(stream)), here);
     co_await one.serve();
   } catch (const std::bad_alloc&) {
-    // This connection, and no other.
+    // Ends this connection only.
     counters::add(s.counts().out_of_memory, 1);
   }
 }

@@ -1,4 +1,4 @@
-// A connection from its beginning to its end.
+// Serves a connection from its beginning to its end.
 #pragma once
 
 #include <rota/net/tcp_stream.hpp>
@@ -9,7 +9,7 @@
 
 namespace file_server {
 
-/// Shakes hands, if the server has a certificate; serves what the client asks for; leaves `here`.
+/// Does the handshake, if the server has a certificate; serves the requests; then leaves `here`.
 rota::task<void> serve_connection(server& s, rota::net::tcp_stream stream, connections::place here);
 
 }  // namespace file_server

@@ -108,7 +108,8 @@ rota::task<void> server::serve_until_signal(rota::net::tcp_listener listener, ro
                actual->to_string().c_str());
   std::fflush(messages());
 
-  // The acceptor owns the listener: when it has ended, nobody listens, and new clients are refused by the kernel.
+  // The acceptor owns the listener. When it has ended, the listener is closed and the kernel refuses new
+  // clients.
   rota::join_handle<void> acceptor = rota::spawn(accept_all(std::move(listener)));
   const int number = co_await signals.next();
   acceptor.cancel();
@@ -117,7 +118,7 @@ rota::task<void> server::serve_until_signal(rota::net::tcp_listener listener, ro
   co_await drain(number);
 }
 
-/// Nothing is printed before the connections know: whoever should read it may be stuck.
+/// Tells the connections before it prints anything: the reader of the output may be stuck.
 rota::task<void> server::drain(int signal_number) {
   const std::uint32_t open = connections_.open();
   connections_.drain();
@@ -128,7 +129,7 @@ rota::task<void> server::drain(int signal_number) {
     std::fputs("drained\n", messages());
   } else {
     std::fprintf(messages(), "drain timeout: closing %u connections\n", connections_.open());
-    // What they were sending has its line in the log, which ends after this.
+    // Waits so that the cancelled answers get their lines in the log, which ends after this.
     connections_.end();
     const auto ended = co_await rota::timeout(std::chrono::seconds(1), connections_.none());
     static_cast<void>(ended);
@@ -136,7 +137,7 @@ rota::task<void> server::drain(int signal_number) {
   std::fflush(messages());
 }
 
-/// A log on the standard output has lines of the log only.
+/// If the access log goes to standard output, messages go to standard error.
 std::FILE* server::messages() const noexcept { return options_.access_log == "-" ? stderr : stdout; }
 
 rota::task<void> server::reopen_log(rota::unix_signal& hangups) {
@@ -147,7 +148,7 @@ rota::task<void> server::reopen_log(rota::unix_signal& hangups) {
   }
 }
 
-/// All lines are written before the program ends, unless the disk takes longer than anybody waits.
+/// Waits until all lines are written, but no longer than ten seconds for a slow disk.
 rota::task<void> server::finish_log(rota::join_handle<void>& writer) {
   constexpr auto limit = std::chrono::seconds(10);
   log_->finish();
@@ -184,7 +185,7 @@ void server::admit(rota::net::tcp_stream stream) noexcept {
       turn_away(std::move(stream));
     }
   } catch (const std::bad_alloc&) {
-    // Nothing was started: the place is free again, and the client sees its connection closed.
+    // Nothing was started: the place is freed, and the client sees its connection closed.
     counters::add(counters_.refused, 1);
     if (!here.has_value()) return;
     connections_.leave(*here);
@@ -192,7 +193,7 @@ void server::admit(rota::net::tcp_stream stream) noexcept {
   }
 }
 
-/// Without a place, or without memory, it is closed at once.
+/// Refuses a connection. If no refusal place is free, or memory is short, the connection is closed at once.
 void server::turn_away(rota::net::tcp_stream stream) noexcept {
   counters::add(counters_.refused, 1);
   refusal_place place(refusals_);
@@ -201,12 +202,13 @@ void server::turn_away(rota::net::tcp_stream stream) noexcept {
     rota::join_handle<void> refusal = rota::spawn(refuse(std::move(stream), std::move(place)));
     refusal.detach();
   } catch (const std::bad_alloc&) {
-    // The stream has gone with the task that could not begin.
+    // The stream was destroyed together with the task that could not start.
     counters::add(counters_.out_of_memory, 1);
   }
 }
 
-/// One connection too many: 503, and a second to take it; and one for the handshake, without which nobody would understand it.
+/// A connection above the limit gets 503, and one second to read it. With TLS the handshake, without which
+/// the client could not read the answer, gets one second more.
 rota::task<void> server::refuse(rota::net::tcp_stream stream, refusal_place place) {
   const refusal_place mine = std::move(place);
   try {
@@ -220,7 +222,7 @@ rota::task<void> server::refuse(rota::net::tcp_stream stream, refusal_place plac
     transport secure(std::move(*done));
     co_await send_refusal(secure);
   } catch (const std::bad_alloc&) {
-    // The client sees its connection closed, and the others go on.
+    // The client sees its connection closed. The other connections go on.
     counters::add(counters_.out_of_memory, 1);
   }
 }

@@ -1,4 +1,4 @@
-// The server: accepts, serves each connection in a task of its own, drains.
+// The server: accepts, serves each connection in its own task, drains.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@
 
 namespace file_server {
 
-/// Sums, counted by all connections.
+/// Counters that all connections update.
 struct counters {
   std::atomic<std::uint64_t> accepted{0};
   std::atomic<std::uint64_t> refused{0};
@@ -56,7 +56,7 @@ struct counters {
   }
 };
 
-/// One place of `Most`; whoever moves it passes it on.
+/// One of `Most` places. A move passes the place on.
 template <std::uint32_t Most>
 class place_of {
  public:
@@ -78,30 +78,31 @@ class place_of {
   bool is_free_;
 };
 
-/// How many folders are read, or wait as pages for slow clients: a page may have some megabytes.
+/// Limits the folders that are being read, and the pages that wait for slow clients: a page may have some
+/// megabytes.
 using listing_place = place_of<16>;
-/// How many connections beyond the limit wait for their 503: each has a descriptor.
+/// Limits the connections above the limit that wait for their 503: each has a descriptor.
 using refusal_place = place_of<64>;
 
 class server {
  public:
-  /// Throws std::system_error if the directory or the access log cannot be opened, std::invalid_argument for limits out of
-  /// range, and for a certificate or a key that is of no use.
+  /// Throws std::system_error if the directory or the access log cannot be opened. Throws
+  /// std::invalid_argument for limits out of range and for an unusable certificate or key.
   server(const options& o, unsigned workers);
 
-  /// Listens, prints where, serves until SIGINT or SIGTERM, drains. Returns the exit code.
+  /// Listens, prints the address, serves until SIGINT or SIGTERM, then drains. Returns the exit code.
   rota::task<int> run();
 
   [[nodiscard]] stats snapshot() const;
   [[nodiscard]] const options& settings() const noexcept { return options_; }
-  /// Null: connections are plain.
+  /// Returns null if connections are not encrypted.
   [[nodiscard]] const encryption* secured() const noexcept { return encryption_.get(); }
   [[nodiscard]] const file_source& files() const noexcept { return files_; }
   [[nodiscard]] counters& counts() noexcept { return counters_; }
   [[nodiscard]] std::atomic<std::uint32_t>& listings() noexcept { return listings_; }
   [[nodiscard]] std::atomic<std::uint32_t>& refusals() noexcept { return refusals_; }
   [[nodiscard]] bool is_logging() const noexcept { return log_.has_value(); }
-  /// Only while is_logging().
+  /// Adds a line. Call it only if is_logging().
   void log(const log_entry& e) noexcept;
   [[nodiscard]] class connections& open_connections() noexcept { return connections_; }
 
@@ -129,7 +130,7 @@ class server {
   std::optional<access_log> log_;
 };
 
-/// The address of the client, without its port; empty if it has gone.
+/// Returns the address of the client without its port; empty if the client is gone.
 [[nodiscard]] std::string client_of(const rota::net::tcp_stream& stream);
 
 }  // namespace file_server

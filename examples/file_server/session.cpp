@@ -37,7 +37,7 @@ rota::task<void> session::serve() {
   }
 }
 
-/// It has been said already where a session has lingered: then this does nothing.
+/// Sends the goodbye. Does nothing if the session has lingered: then it has been sent.
 rota::task<void> session::say_goodbye() {
   secure_stream* const secure = over_.secure();
   if (secure == nullptr || is_midway_) co_return;
@@ -53,7 +53,7 @@ std::span<char> session::room() {
   return std::span(out_).subspan(out_used_);
 }
 
-/// Waits for bytes: for as long as a client may be idle, or may take for the head of a request.
+/// Waits for bytes, within the idle timeout or, once a request has begun, within the timeout of its head.
 rota::task<session::next> session::fill() {
   const next flushed = co_await flush();
   if (flushed == next::close) co_return next::close;
@@ -64,7 +64,7 @@ rota::task<session::next> session::fill() {
   const clock::duration limit = idle ? server_.settings().idle_timeout : head_until_ - clock::now();
 
   here_->idle.store(idle);
-  // Either this sees the drain, or the drain sees an idle connection and cancels it.
+  // Either this thread sees the drain, or the drain sees an idle connection and cancels it.
   if (idle && server_.open_connections().is_draining()) {
     here_->idle.store(false);
     if (has_answered_) co_await linger(over_);
@@ -93,7 +93,7 @@ rota::task<session::next> session::fill() {
   co_return next::close;
 }
 
-/// Answers every request that has arrived whole.
+/// Answers every request that has arrived completely.
 rota::task<session::next> session::answer_pending() {
   for (;;) {
     request r;
@@ -115,14 +115,14 @@ rota::task<session::next> session::answer_pending() {
   }
 }
 
-/// An answer that has begun is counted and logged when it is over, also if the end of the drain cancels it.
+/// Counts and logs an answer when it is over, also if the end of the drain cancels it.
 class session::record {
  public:
   record(session& of, const request& r, const answer& a) noexcept : of_(of), request_(r), answer_(a) {}
   record(const record&) = delete;
   record& operator=(const record&) = delete;
   ~record() {
-    if (answer_.bytes == 0) return;  // cancelled before there was one
+    if (answer_.bytes == 0) return;  // cancelled before an answer was written
     counters::add(of_.server_.counts().of(answer_.code), 1);
     of_.log(request_.line, answer_);
   }
@@ -133,7 +133,7 @@ class session::record {
   const answer& answer_;
 };
 
-/// The head is in the buffer already; a small file joins it, a large one follows from the kernel's cache.
+/// The head is already in the buffer. A small file is added to it; a large one follows from the page cache.
 rota::task<session::next> session::send(const request& r, answer& a) {
   const record at_end(*this, r, a);
   if (a.step == next_step::listing) {
@@ -154,7 +154,7 @@ rota::task<session::next> session::answer_one(const request& r) {
   const next after = co_await send(r, a);
   has_answered_ = true;
   if (after == next::read_on && a.connection == persistence::keep) co_return next::read_on;
-  // Also after a failure: answers to earlier requests may still be in the buffer.
+  // Flushes also after a failure: the buffer may hold answers to earlier requests.
   const next flushed = co_await flush();
   if (after == next::read_on && flushed == next::read_on) co_await linger(over_);
   co_return next::close;

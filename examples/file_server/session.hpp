@@ -26,7 +26,8 @@ class session {
   /// Serves until the client, an error, a deadline or the drain ends it.
   rota::task<void> serve();
 
-  /// After serve(), however that has ended: close_notify, unless an answer was cut. Then the client shall see that something is missing.
+  /// Sends close_notify, after serve(), however that has ended. Sends none if an answer was cut, so that the
+  /// client notices that something is missing.
   rota::task<void> say_goodbye();
 
  private:
@@ -64,12 +65,13 @@ class session {
   std::vector<char> out_;
   std::size_t out_used_ = 0;
   bool has_answered_ = false;
-  bool is_midway_ = false;    // an answer has begun, and may not have gone whole
-  const std::string client_;  // taken at once: that of a client that has reset is not known
-  std::chrono::steady_clock::time_point head_until_{};  // of the request that has begun; the epoch: none has
+  bool is_midway_ = false;    // an answer has begun, and may not have been sent completely
+  const std::string client_;  // read once at the start: the address is unknown after the client has reset
+  // deadline of the head that has begun; the epoch: none
+  std::chrono::steady_clock::time_point head_until_{};
 };
 
-/// Files up to this size are read and sent together with their head: one system call to send.
+/// Files up to this size are read and sent together with their head, in one system call.
 inline constexpr std::size_t inline_size = std::size_t{32} * 1024;
 
 }  // namespace file_server

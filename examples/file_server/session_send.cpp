@@ -1,4 +1,4 @@
-// How a session sends what does not fit into its buffer.
+// Sends what does not fit into the buffer of a session.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -21,12 +21,12 @@ namespace file_server {
 
 namespace {
 
-/// A client that takes less than one piece in three idle timeouts is given up.
+/// A client that takes less than one piece within three idle timeouts is disconnected.
 constexpr std::size_t piece = std::size_t{256} * 1024;
 
 using page = std::expected<std::string, status>;
 
-/// Blocks.
+/// Reads a folder. Blocks.
 page read_page(const file_source& files, std::string_view path) {
   try {
     const auto folder = list_folder(files, path);
@@ -38,20 +38,21 @@ page read_page(const file_source& files, std::string_view path) {
   }
 }
 
-/// Of a send that has failed. What a client has not taken that is given up would stay in the kernel, megabytes of it, for as long as the client
-/// likes, and no limit of this program counts it: closing resets the connection instead.
+/// Called after a failed send. After a timeout, closing alone would leave megabytes of unsent data in the
+/// kernel for as long as the client likes, and no limit of this program counts them. So the connection is
+/// reset instead.
 void leave_nothing(rota::net::tcp_stream& socket, std::error_code why) noexcept {
   if (why == rota::errc::timed_out) static_cast<void>(socket.reset_on_close());
 }
 
 }  // namespace
 
-/// A folder is read in the blocking pool: it may be long, and the disk slow.
+/// Reads the folder in the blocking pool: it may be long, and the disk slow.
 rota::task<session::next> session::send_listing(const request& r, answer& a) {
   const listing_place place(server_.listings());
   page text = std::unexpected(status::unavailable);
   if (place.is_free()) {
-    // The session waits for it, so what it refers to stays.
+    // The session awaits the job, so the objects that the job refers to stay alive.
     rota::join_handle<page> job =
         rota::spawn_blocking([&files = server_.files(), path = r.path] { return read_page(files, path); });
     text = co_await job;
@@ -113,7 +114,8 @@ rota::task<session::next> session::send_part(int file, byte_range part) {
   co_return read_part(file, part) ? next::read_on : next::close;
 }
 
-/// Reads a part of a file into the buffer, which has room for it. False: the file has become shorter.
+/// Reads a part of a file into the buffer, which has space for it. Returns false if the file has become
+/// shorter.
 bool session::read_part(int file, byte_range part) {
   const std::span<char> into = room().first(part.size);
   std::size_t at = 0;
@@ -127,7 +129,7 @@ bool session::read_part(int file, byte_range part) {
   return true;
 }
 
-/// By the kernel, where nobody encrypts.
+/// Sends a file by the kernel, unless the connection is encrypted.
 rota::task<session::next> session::send_file(int file, byte_range part) {
   if (over_.secure() != nullptr) {
     const next copied = co_await copy_file(file, part);
@@ -144,7 +146,7 @@ rota::task<session::next> session::send_file(int file, byte_range part) {
     const rota::net::result<std::size_t> sent =
         co_await rota::timeout(limit, over_.socket().send_file(file, static_cast<std::int64_t>(at), size));
     if (!sent.has_value()) leave_nothing(over_.socket(), sent.error());
-    // Fewer bytes than promised: the file has become shorter, and the client must not wait for the rest.
+    // Fewer bytes than announced: the file has become shorter, and the client must not wait for the rest.
     if (!sent.has_value() || *sent != size) co_return next::close;
     counters::add(server_.counts().sent, *sent);
     at += size;
@@ -152,7 +154,8 @@ rota::task<session::next> session::send_file(int file, byte_range part) {
   co_return next::read_on;
 }
 
-/// By the buffer, whose rest is for the file's first bytes: records as large as can be.
+/// Sends a file through the buffer. The first bytes of the file fill the rest of the buffer, so TLS records
+/// are as large as possible.
 rota::task<session::next> session::copy_file(int file, byte_range part) {
   const std::uint64_t end = part.first + part.size;
   for (std::uint64_t at = part.first; at < end;) {
@@ -166,8 +169,9 @@ rota::task<session::next> session::copy_file(int file, byte_range part) {
   co_return next::read_on;
 }
 
-/// Sends the buffer, as far as the socket takes it now, and says that more comes: the kernel then waits for the file's first
-/// bytes and sends one segment (MSG_MORE; two system calls less than TCP_CORK). False: something is left, or wrong.
+/// Sends the buffer as far as the socket takes it now, with MSG_MORE. The kernel then waits for the first
+/// bytes of the file and sends one segment (two system calls fewer than TCP_CORK). Returns false if something
+/// is left, or if the send failed.
 bool session::push_out() noexcept {
   constexpr int flags = MSG_MORE | MSG_DONTWAIT | MSG_NOSIGNAL;
   const ssize_t sent = ::send(over_.socket().native_handle(), out_.data(), out_used_, flags);

@@ -59,7 +59,7 @@ bool begins_with(std::string_view target, std::string_view prefix) noexcept {
              prefix.begin(), prefix.end(), target.begin(), [](char a, char b) { return a == lower(b); });
 }
 
-/// How many bytes the well-formed UTF-8 sequence at the front of `text` has; 0 if there is none.
+/// Returns the length of the well-formed UTF-8 sequence at the front of `text`; 0 if there is none.
 std::size_t sequence_length(std::string_view text) noexcept {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
   const auto tail = [&](std::size_t i) { return (byte(i) & 0xc0U) == 0x80U; };
@@ -80,7 +80,8 @@ std::size_t sequence_length(std::string_view text) noexcept {
   return 0;
 }
 
-/// No segment is empty or begins with a dot. The empty path, which is the root itself, has no segment.
+/// Returns true if no segment is empty or begins with a dot. The empty path, which is the root itself, has no
+/// segment.
 bool is_served_name(std::string_view path) noexcept {
   char before = '/';
   for (const char c : path) {
@@ -160,7 +161,7 @@ status safe_path::decode(std::string_view encoded) noexcept {
 }
 
 status safe_path::too_long() noexcept {
-  size_ = 0;  // what was cut off in the middle must not be judged as text
+  size_ = 0;  // a truncated path must not be checked as text
   return status::not_found;
 }
 

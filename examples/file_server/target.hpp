@@ -19,27 +19,27 @@ struct target_parts {
 
 [[nodiscard]] bool is_utf8(std::string_view text) noexcept;
 
-/// A byte that has no place in a path: below blank, or DEL.
+/// Returns true for a byte that is not allowed in a path: below blank, or DEL.
 [[nodiscard]] constexpr bool is_control(char c) noexcept {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
 }
 
-/// What a client speaks, and so what an absolute-form target must begin with.
+/// The scheme that the client speaks, with which an absolute-form target must begin.
 enum class scheme : std::uint8_t { http, https };
 
-/// Splits an origin-form ("/a?b") or absolute-form ("http://host/a?b") target. Nothing else is for GET and
-/// HEAD.
+/// Splits an origin-form ("/a?b") or absolute-form ("http://host/a?b") target. GET and HEAD allow no other
+/// form.
 [[nodiscard]] std::optional<target_parts> split_target(std::string_view target,
                                                        scheme spoken = scheme::http) noexcept;
 
-/// uri-host [":" port] of RFC 9110 §7.2. An empty one is well formed.
+/// Returns true for uri-host [":" port] of RFC 9110 §7.2. An empty text is well formed.
 [[nodiscard]] bool is_authority(std::string_view text) noexcept;
 
 /// A decoded path, relative, without empty segments and without any segment that begins with a dot.
 ///
 /// Failure  bad_request: not a well-formed path (bad percent, control character, backslash, not UTF-8).
 ///          not_found: well formed, but never the name of a file that is served (a dot segment or dot-file,
-///          an empty segment, an encoded slash or backslash, longer than the kernel takes).
+///          an empty segment, an encoded slash or backslash, longer than the kernel accepts).
 class safe_path {
  public:
   static constexpr std::size_t longest = 4095;  // PATH_MAX without the terminator
@@ -47,13 +47,13 @@ class safe_path {
 
   safe_path() noexcept { bytes_[0] = '\0'; }
 
-  /// Takes the path of a target, which begins with '/'. A trailing slash asks for index.html.
+  /// Decodes the path of a target, which begins with '/'. A trailing slash stands for index.html.
   [[nodiscard]] status assign(std::string_view encoded) noexcept;
 
-  /// Turns the name of a directory into that of its index file.
+  /// Turns the name of a directory into the name of its index file.
   [[nodiscard]] status append_index() noexcept;
 
-  /// Adds the end of a file name, such as ".gz"; resize() takes it away.
+  /// Appends the end of a file name, such as ".gz". resize() removes it again.
   [[nodiscard]] status append_suffix(std::string_view text) noexcept { return append(text); }
   void resize(std::size_t size) noexcept {
     size_ = size;

@@ -1,4 +1,4 @@
-// Text in a buffer of the caller.
+// Writes text into a buffer of the caller.
 #pragma once
 
 #include <charconv>
@@ -9,7 +9,7 @@
 
 namespace file_server {
 
-/// Appends to a span, and remembers if something did not fit.
+/// Appends to a span, and remembers whether something did not fit.
 class text_writer {
  public:
   explicit text_writer(std::span<char> out) noexcept : out_(out) {}
@@ -35,7 +35,7 @@ class text_writer {
     add("\r\n");
   }
 
-  /// 0 if something did not fit.
+  /// Returns the size; 0 if something did not fit.
   [[nodiscard]] std::size_t size() const noexcept { return fits_ ? size_ : 0; }
 
  private:

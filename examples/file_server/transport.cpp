@@ -11,7 +11,7 @@ rota::task<void> linger(transport& over) {
   using steady = std::chrono::steady_clock;
   const auto until = steady::now() + std::chrono::seconds(1);
   if (secure_stream* const secure = over.secure(); secure != nullptr) {
-    // RFC 9112, 9.8: TLS is closed first. What the client still sends is not worth being decrypted.
+    // RFC 9112, 9.8: TLS is closed first. What the client still sends is not decrypted.
     const rota::net::result<void> said = co_await rota::timeout(until - steady::now(), secure->finish());
     if (!said.has_value()) co_return;
   }

@@ -1,4 +1,4 @@
-// What a session reads from and writes to: a socket, or TLS over one.
+// What a session reads from and writes to: a plain socket, or TLS over a socket.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,10 @@
 
 namespace file_server {
 
-/// A socket whose bytes are encrypted on their way. One task at a time uses it.
+/// A socket with encryption. One task at a time uses it.
 ///
-/// Failure    As rota::tls::stream. A read that is cancelled or late has read nothing; after a write that is, only finish() is of use.
+/// Failure    As rota::tls::stream. A read that is cancelled or timed out has consumed nothing. After such a
+/// write only finish() may be called.
 class secure_stream {
  public:
   secure_stream() = default;
@@ -25,18 +26,19 @@ class secure_stream {
   [[nodiscard]] virtual rota::task<rota::net::result<std::size_t>> read(std::span<std::byte> into) = 0;
   [[nodiscard]] virtual rota::task<rota::net::result<std::size_t>> write_all(
       std::span<const std::byte> from) = 0;
-  /// Says that nothing more comes: close_notify.
+  /// Sends close_notify: no more data follows.
   [[nodiscard]] virtual rota::task<rota::net::result<void>> finish() = 0;
   [[nodiscard]] virtual rota::net::tcp_stream& socket() noexcept = 0;
 };
 
-/// Either of the two. Reading a plain one costs no frame, and the kernel may send files to it.
+/// A plain or an encrypted stream. A plain read costs no coroutine frame, and the kernel may send files to a
+/// plain socket.
 class transport {
  public:
   explicit transport(rota::net::tcp_stream plain) noexcept : of_(std::move(plain)) {}
   explicit transport(std::unique_ptr<secure_stream> secure) noexcept : of_(std::move(secure)) {}
 
-  /// Null: it is plain.
+  /// Returns null if the connection is plain.
   [[nodiscard]] secure_stream* secure() noexcept {
     auto* const held = std::get_if<std::unique_ptr<secure_stream>>(&of_);
     return held == nullptr ? nullptr : held->get();
@@ -50,8 +52,9 @@ class transport {
   std::variant<rota::net::tcp_stream, std::unique_ptr<secure_stream>> of_;
 };
 
-/// After the last answer: says that nothing more comes, and takes what the client still sends, for a second at most.
-/// Closing with unread bytes would reset the connection, and the client might never see the answer (RFC 9112, 9.6).
+/// Called after the last answer. Signals the end of the data and reads what the client still sends, for at
+/// most a second. Closing with unread bytes would reset the connection, and the client might not get the
+/// answer (RFC 9112, 9.6).
 rota::task<void> linger(transport& over);
 
 }  // namespace file_server

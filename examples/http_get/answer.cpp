@@ -24,7 +24,7 @@ std::string field(const http::response<http::buffer_body>& of, http::field name)
   return found == of.end() ? std::string() : std::string(found->value());
 }
 
-/// 101 is final: nobody has asked for another protocol.
+/// 101 is final: the client has not asked for another protocol.
 bool is_interim(unsigned status) { return status >= 100 && status < 200 && status != 101; }
 
 std::optional<std::uint64_t> number(std::string_view text) {
@@ -46,7 +46,7 @@ void answer::begin() {
 }
 
 std::span<std::byte> answer::room() {
-  // Only here: what was taken before costs nothing until there is no room behind it.
+  // Moves the unread bytes to the front only if no space is left behind them, or if there are none.
   if (end_ == capacity || first_ == end_) {
     std::memmove(buffer_.data(), buffer_.data() + first_, end_ - first_);
     end_ -= std::exchange(first_, 0);
@@ -104,7 +104,7 @@ std::string_view answer::next() {
   auto& body = parser_->get().body();
   body.data = out_.data();
   body.size = out_.size();
-  // The head of a chunk gives nothing, and what is behind it does.
+  // The head of a chunk yields no body bytes; the bytes behind it do.
   while (error_.empty() && !parser_->is_done() && first_ != end_ && body.size != 0) {
     if (parse() == 0) break;
   }

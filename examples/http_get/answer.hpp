@@ -1,4 +1,4 @@
-// An answer out of the bytes of a connection: Beast's parser.
+// Parses an answer from the bytes of a connection, by Beast's parser.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ struct head {
   std::string location{};
   std::string content_range{};
   std::string tag{};                      // a strong ETag
-  std::optional<std::uint64_t> length{};  // of the body, if it is said
+  std::optional<std::uint64_t> length{};  // of the body, if it is announced
 };
 
 /// Threads    One at a time.
-/// Failure    An answer that is none: error() says why, and nothing is parsed after it.
+/// Failure    A malformed answer: error() says why, and nothing is parsed after it.
 class answer {
  public:
   answer();
@@ -29,16 +29,17 @@ class answer {
   answer& operator=(const answer&) = delete;
   ~answer();
 
-  /// Room for bytes of the connection; none if what is there makes no sense so far.
+  /// Returns the space for the next bytes; empty if the buffer is full of bytes that cannot be parsed so far.
   [[nodiscard]] std::span<std::byte> room();
   void arrived(std::size_t count);
-  /// The connection has ended.
+  /// Tells the parser that the connection has ended.
   void ended();
 
-  /// That of the final answer: those before it, 100 to 199, say nothing of the file.
+  /// Returns whether the head of the final answer is complete. Heads before it, 100 to 199, say nothing about
+  /// the file.
   [[nodiscard]] bool has_head() const;
   [[nodiscard]] head about() const;
-  /// As much of the body as has come, and goes into one part; empty: more bytes are wanted, or is_done().
+  /// Returns the next part of the body. Empty: more bytes are needed, or is_done().
   [[nodiscard]] std::string_view next();
   [[nodiscard]] bool is_done() const;
   [[nodiscard]] const std::string& error() const { return error_; }
@@ -46,19 +47,19 @@ class answer {
  private:
   struct parser;
   void begin();
-  /// How many bytes the parser has taken.
+  /// Returns the number of bytes that the parser has consumed.
   std::size_t parse();
 
   static constexpr std::size_t capacity = 65'536;
   std::unique_ptr<parser> parser_;
   std::string buffer_;
-  std::size_t first_ = 0;  // of what the parser has not taken
+  std::size_t first_ = 0;  // the first byte that the parser has not consumed
   std::size_t end_ = 0;
   std::string out_;
   std::string error_;
 };
 
-/// The first byte, and the size of the whole, of "bytes 5-9/10"; of "bytes */10" no first byte.
+/// The first byte and the whole size of "bytes 5-9/10"; "bytes */10" has no first byte.
 struct content_range {
   std::optional<std::uint64_t> first{};
   std::optional<std::uint64_t> whole{};

@@ -22,7 +22,7 @@ namespace {
 using rota::io::result;
 using rota::net::tcp_stream;
 
-/// What one answer comes to: it is done, or it leads elsewhere, or it failed.
+/// The result of one answer: done, a redirect, or a failure.
 struct verdict {
   std::string why{};
   std::optional<url> next{};
@@ -42,7 +42,7 @@ std::string request_for(const url& what, std::uint64_t offset) {
   return text + "Connection: close\r\n\r\n";
 }
 
-/// Some bytes more. An error, or nothing.
+/// Receives some bytes. Returns an error, or an empty text.
 template <rota::io::stream S>
 rota::task<std::string> receive(S& from, answer& into) {
   const std::span<std::byte> room = into.room();
@@ -99,7 +99,7 @@ verdict led_on(const url& from, const std::string& location) {
 
 std::string with_reason(const head& h) { return std::to_string(h.status) + " " + h.reason; }
 
-/// What the head says of the body, and whether that fits to what is there. An error, or the size of the whole.
+/// Checks the head against the file. Returns an error, or the size of the whole file.
 rota::task<std::expected<std::optional<std::uint64_t>, std::string>> agree(job j, const head& h) {
   const content_range range = parse_content_range(h.content_range);
   if (h.status == 206) {
@@ -108,7 +108,7 @@ rota::task<std::expected<std::optional<std::uint64_t>, std::string>> agree(job j
     co_return range.whole;
   }
   if (h.status != 200) co_return std::unexpected(with_reason(h));
-  // All of it comes, also from a server that knows no parts.
+  // A 200 carries the whole file. A server without ranges also answers a range request like that.
   const std::string why = co_await j.to.start_anew();
   if (!why.empty()) co_return std::unexpected(why);
   co_return h.length;
@@ -122,13 +122,13 @@ rota::task<verdict> exchange(job j, const url& what, S& over) {
   if (!asked->empty()) co_return failed(*asked);
   const head h = got.about();
   if (leads_on(h.status) && !h.location.empty()) co_return led_on(what, h.location);
-  // All of it is there already.
+  // The file is already complete.
   if (h.status == 416 && j.to.size() != 0 && parse_content_range(h.content_range).whole == j.to.size())
     co_return verdict{};
   const auto whole = co_await agree(j, h);
   if (!whole.has_value()) co_return failed(whole.error());
   verdict end = co_await take_body(j, over, got, *whole);
-  // A part may be a part of what was asked for.
+  // The part may be shorter than the part that was asked for.
   if (end.why.empty() && h.status == 206 && whole->has_value() && j.to.size() != **whole)
     co_return failed("only a part of the rest came: " + h.content_range);
   co_return end;

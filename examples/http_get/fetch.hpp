@@ -1,4 +1,4 @@
-// From an address to a file.
+// Fetches a URL into a file.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace http_get {
 
-/// Why not; empty: it is there.
+/// Returns an error, or an empty text if the file is complete.
 [[nodiscard]] rota::task<std::string> fetch(const options& o);
 
 }  // namespace http_get

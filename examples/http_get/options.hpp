@@ -1,4 +1,4 @@
-// What the program is asked for.
+// Parses the command line.
 #pragma once
 
 #include <chrono>
@@ -18,15 +18,15 @@ struct options {
   std::string output{};  // "-": the standard output
   starts beginning = starts::anew;
   unsigned redirects = 10;                    // at most
-  std::chrono::milliseconds timeout{30'000};  // of a connection and the head of its answer
+  std::chrono::milliseconds timeout{30'000};  // for each: connection, handshake, head
   std::chrono::milliseconds idle{30'000};     // between two parts of a body
-  std::string ca_file{};                      // empty: whom the system trusts
+  std::string ca_file{};                      // empty: the certificates of the system
   bool is_insecure = false;
   bool takes_tls_1_2 = false;
   shows_progress progress = shows_progress::on_a_terminal;
 };
 
-/// The end of the program before it has begun: what it prints, and its exit code.
+/// Why the program ends at once: what it prints, and its exit code.
 struct early_end {
   int code;
   std::string text;

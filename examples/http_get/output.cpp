@@ -70,7 +70,7 @@ std::string output::begin() {
 std::string output::close() {
   if (!is_ours_) return {};
   is_ours_ = false;
-  // Interrupted, it is closed all the same.
+  // If close() is interrupted by a signal, the file is closed all the same.
   return ::close(std::exchange(file_, -1)) == 0 || errno == EINTR ? std::string() : reason(path_);
 }
 

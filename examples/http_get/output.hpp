@@ -1,4 +1,4 @@
-// The file that is written, and the line that says how far it is.
+// The file that is written, and the line of progress.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace http_get {
 
-/// What may block is done by threads for that. "-" is the standard output. A file that is not there is made by start_anew().
+/// Writes on threads that may block. "-" is standard output. start_anew() creates the file if it is missing.
 class output {
  public:
   explicit output(const options& o);
@@ -21,12 +21,12 @@ class output {
   output& operator=(const output&) = delete;
   ~output();
 
-  /// What is there already, if it is to go on; else 0.
+  /// Returns the size of the existing part if it is resumed; else 0.
   [[nodiscard]] std::uint64_t size() const { return size_; }
-  /// From its beginning. These three: an error, or nothing.
+  /// Starts at the beginning of the file. These three return an error, or an empty text.
   [[nodiscard]] rota::task<std::string> start_anew();
   [[nodiscard]] rota::task<std::string> write(std::string_view bytes);
-  /// Some systems say only now that what was written is not there.
+  /// Closes the file. Some systems report only now that data could not be written.
   [[nodiscard]] rota::task<std::string> finish();
   [[nodiscard]] const std::string& error() const { return error_; }
 
@@ -43,13 +43,13 @@ class output {
   std::string error_;
 };
 
-/// "12.0 MiB of 40.0 MiB, 30 %".
+/// Formats the progress: "12.0 MiB of 40.0 MiB, 30 %".
 [[nodiscard]] std::string progress_text(std::uint64_t done, std::optional<std::uint64_t> whole);
 
 class progress {
  public:
   explicit progress(shows_progress how);
-  /// At most ten times a second.
+  /// Prints at most ten times a second.
   void show(std::uint64_t done, std::optional<std::uint64_t> whole);
   void finish(std::uint64_t done, std::optional<std::uint64_t> whole);
 

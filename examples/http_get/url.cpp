@@ -9,12 +9,12 @@ namespace {
 
 std::uint16_t usual_port(scheme how) { return how == scheme::https ? 443 : 80; }
 
-/// Nothing that would end a line of a request, or one of its parts.
+/// Returns true if no byte of the text could end a line or a part of a request.
 bool is_clean(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c > 0x20 && c < 0x7f; });
 }
 
-/// Takes "http://" or "https://" off the front.
+/// Removes "http://" or "https://" from the front.
 std::optional<scheme> take_scheme(std::string_view& text) {
   const auto is = [&text](std::string_view what) {
     if (text.size() < what.size()) return false;
@@ -33,7 +33,7 @@ bool set_port(url& of, std::string_view text) {
   return failed == std::errc() && end == text.data() + text.size() && of.port != 0;
 }
 
-/// "host", "host:port", "[address]:port".
+/// Parses "host", "host:port" or "[address]:port".
 bool set_authority(url& of, std::string_view text) {
   of.port = usual_port(of.how);
   if (text.find('@') != std::string_view::npos) return false;

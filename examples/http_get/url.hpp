@@ -1,4 +1,4 @@
-// Addresses of what can be fetched.
+// URLs of files to fetch.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,18 @@ struct url {
   std::string target{};  // the path and the query
 };
 
-/// "https://example.com:8443/a?b#c": the part behind the # is dropped. Nothing: it is none, or has a user, or what must not be in a request.
+/// Parses "https://example.com:8443/a?b#c". The part behind the # is dropped. Returns nullopt if it is
+/// malformed, has a user name, or has bytes that must not be in a request.
 [[nodiscard]] std::optional<url> parse_url(std::string_view text);
 
-/// Where a Location leads, from the answer to `from`.
+/// Resolves a Location of the answer to `from`.
 [[nodiscard]] std::optional<url> follow(const url& from, std::string_view location);
 
-/// "example.com", "[::1]:8080": the field Host.
+/// Returns the value of the field Host: "example.com", "[::1]:8080".
 [[nodiscard]] std::string host_field(const url& of);
 [[nodiscard]] std::string to_text(const url& of);
-/// The last part of the path; "index.html" if that is empty; "./-" if it is what stands for the standard output.
+/// Returns the last part of the path; "index.html" if that is empty; "./-" if it is "-", which stands for
+/// standard output.
 [[nodiscard]] std::string file_name_of(const url& of);
 
 }  // namespace http_get

@@ -24,18 +24,18 @@ void for_each_line(std::string_view text, const Each& each) {
 }
 
 constexpr std::size_t partitions = 32;
-/// What a reader gives to a partition at a time.
+/// How many requests a reader sends to a partition at a time.
 constexpr std::size_t batch_size = 512;
 using batch = std::vector<request>;
 using batch_mailbox = rota::gate::mailbox<batch>;
 
-/// The clients of one partition: only its mailbox's handler touches them.
+/// The clients of one partition. Only the handler of its mailbox accesses them.
 struct partition {
   clients mine;
   batch_mailbox box;
 };
 
-/// Reads blocks; what it has found and not sent yet is its own, for its handler is called for one block at a time.
+/// Reads blocks. Its unsent batches need no lock, because its handler runs for one block at a time.
 class reader {
  public:
   reader(rota::gate::executor& threads, std::deque<partition>& to)
@@ -48,10 +48,10 @@ class reader {
   reader& operator=(const reader&) = delete;
   ~reader() = default;
 
-  /// Blocks the caller while it has enough to do.
+  /// Sends a block to the reader. Blocks the caller while the mailbox is full.
   void take(std::string_view block) { static_cast<void>(box_.send(block)); }
 
-  /// After all blocks: the rest of the batches, and the counts.
+  /// Call it after all blocks: sends the incomplete batches, and adds the counts to `all`.
   void finish(totals& all) {
     box_.drain();
     for (std::size_t p = 0; p < partitions; ++p) flush(p);
@@ -82,10 +82,10 @@ class reader {
   std::array<batch, partitions> found_;
   std::uint64_t lines_ = 0;
   std::uint64_t malformed_ = 0;
-  rota::gate::mailbox<std::string_view> box_;  // goes first: its handler uses the rest
+  rota::gate::mailbox<std::string_view> box_;  // destroyed first: its handler uses the other members
 };
 
-/// The first `size` bytes, and the rest of the line in which they end.
+/// Removes and returns the first `size` bytes and the rest of their last line.
 std::string_view take_block(std::string_view& log, std::size_t size) {
   std::size_t end = log.size() <= size ? std::string_view::npos : log.find('\n', size);
   end = end == std::string_view::npos ? log.size() : end + 1;
@@ -115,7 +115,7 @@ totals analyse(std::string_view log, unsigned threads, std::size_t block) {
   std::deque<partition> parts(partitions);
   {
     rota::gate::executor workers(threads);
-    // Ahead of the readers, so that batches do not pile up.
+    // In a higher band than the readers, so that batches do not pile up.
     for (partition& each : parts) {
       each.box = workers.make_mailbox<batch>(
           [&mine = each.mine](const batch& found) {

@@ -1,4 +1,4 @@
-// A log, as one thread reads it, and as mailboxes do.
+// Analyses a log, with one thread or with mailboxes.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@ namespace log_analyzer {
 
 [[nodiscard]] totals analyse_plainly(std::string_view log);
 
-/// Blocks of lines go to readers, what they find to the mailbox of its client. The same totals, on so many threads.
+/// Sends blocks of lines to readers, and their results to the mailbox of each client's partition. The totals
+/// do not depend on the number of threads.
 [[nodiscard]] totals analyse(std::string_view log,
                              unsigned threads,
                              std::size_t block = std::size_t{1} << 20U);

@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 4> agents = {
     "Bot \\\"polite\\\" (+https://example.org/bot)"};
 constexpr std::array<unsigned, 10> statuses = {200, 200, 200, 200, 200, 200, 304, 301, 404, 500};
 
-/// Of a million clients the r-th asks about 1/r as often as the first.
+/// Of a million clients, the r-th sends about 1/r as many requests as the first.
 std::uint32_t pick_client(std::mt19937_64& random) {
   const double u = static_cast<double>(random() >> 11U) / 9007199254740992.0;
   return static_cast<std::uint32_t>(std::exp(u * 13.8));

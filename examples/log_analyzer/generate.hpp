@@ -1,4 +1,5 @@
-// A log that looks like one: few clients with many requests, many with few, now and then a line that is none.
+// Generates a realistic log: few clients with many requests, many clients with few, and now and then a
+// malformed line.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +7,8 @@
 
 namespace log_analyzer {
 
-/// At least so many bytes, the same for each seed. False: it could not be written; errno says why.
+/// Writes at least `bytes` bytes, the same for the same seed. Returns false if it could not be written; errno
+/// says why.
 [[nodiscard]] bool generate(std::uint64_t bytes, std::uint64_t seed, std::FILE* to);
 
 }  // namespace log_analyzer

@@ -6,7 +6,7 @@
 namespace log_analyzer {
 namespace {
 
-/// Takes what stands before `end` off the front of `rest`, and `end` itself. False: there is no `end`.
+/// Removes the text before `end`, and `end`, from the front of `rest`. Returns false if there is no `end`.
 bool cut(std::string_view& rest, char end, std::string_view& into) noexcept {
   const void* const at = rest.empty() ? nullptr : std::memchr(rest.data(), end, rest.size());
   if (at == nullptr) return false;
@@ -22,7 +22,7 @@ bool skip(std::string_view& rest, char wanted) noexcept {
   return true;
 }
 
-/// A quoted text, whose quotes and backslashes have a backslash before them.
+/// Skips a quoted text. Quotes and backslashes in it are escaped by a backslash.
 bool skip_quoted(std::string_view& rest) noexcept {
   if (!skip(rest, '"')) return false;
   std::string_view part;
@@ -51,7 +51,7 @@ bool parse(std::string_view line, request& into) noexcept {
   if (!skip(line, ' ') || !skip_quoted(line) || !skip(line, ' ')) return false;
   if (!take_number(line, into.status) || into.status < 100 || into.status > 999 || !skip(line, ' '))
     return false;
-  // "-": nothing was sent.
+  // "-" means that no bytes were sent.
   into.bytes = 0;
   if (!skip(line, '-') && !take_number(line, into.bytes)) return false;
   return line.empty() || line.front() == ' ';

@@ -6,14 +6,15 @@
 
 namespace log_analyzer {
 
-/// What is counted of a line. The client points into the line.
+/// The counted fields of a line. The client points into the line.
 struct request {
   std::string_view client;
   std::uint64_t bytes = 0;
   unsigned status = 0;
 };
 
-/// client ident user [time] "request" status bytes ...; false if the line is none of these. `line` is without its newline.
+/// Parses: client ident user [time] "request" status bytes ... Returns false if the line has another form.
+/// `line` is without its newline.
 [[nodiscard]] bool parse(std::string_view line, request& into) noexcept;
 
 }  // namespace log_analyzer

@@ -1,4 +1,4 @@
-// A file as memory.
+// Maps a file into memory.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace log_analyzer {
 
-/// Threads: any. Owns the mapping. A file that becomes shorter while it is read ends the program with SIGBUS.
+/// Threads: any. Owns the mapping. If the file becomes shorter while it is read, SIGBUS ends the program.
 class mapped_file {
  public:
   /// Throws std::system_error, which names the file.

@@ -1,4 +1,4 @@
-// What is known of each client, and of all of them.
+// Totals of each client, and of all clients.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct client_totals {
   void add(const request& r) noexcept;
 };
 
-/// By client; the names point into the log.
+/// Totals by client. The names point into the log.
 using clients = std::unordered_map<std::string_view, client_totals>;
 
 struct totals {
@@ -29,10 +29,11 @@ struct totals {
   std::uint64_t malformed = 0;
 };
 
-/// A part of the same totals: no client is in two parts.
+/// Adds a part of the totals. No client may be in two parts.
 void merge(totals& into, clients&& part);
 
-/// Sums, then the `top` clients with the most requests; those with as many by their names.
+/// Prints the sums, then the `top` clients with the most requests. Clients with equally many are sorted by
+/// name.
 void print(const totals& all, std::size_t top, std::FILE* to);
 
 }  // namespace log_analyzer

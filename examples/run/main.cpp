@@ -1,5 +1,6 @@
-// Runs commands side by side, and says whose line it is: run 'make -C a' 'make -C b'. Ctrl-C ends them all, and what they have started; the worst
-// exit code is its own. Without arguments it shows itself.
+// Runs commands concurrently and prefixes each line of output with the number of its command: run 'make -C a'
+// 'make -C b'. Ctrl-C ends all commands and the processes that they have started. The exit code is the worst
+// of theirs. Without arguments it runs a demonstration.
 #include <rota/graceful_shutdown.hpp>
 #include <rota/process.hpp>
 #include <rota/rota.hpp>
@@ -22,7 +23,7 @@ namespace {
 using namespace std::chrono_literals;
 namespace process = rota::process;
 
-/// Whole lines, each with its command's number in front.
+/// Prints whole lines, each with the number of its command in front.
 class prefixer {
  public:
   explicit prefixer(std::size_t number) : prefix_("[" + std::to_string(number) + "] ") {}
@@ -49,7 +50,7 @@ class prefixer {
   std::string rest_;
 };
 
-/// What it says, until nobody can say more, and how it ends.
+/// Prints the output of a command until its last writer has closed, and returns the exit status.
 rota::task<process::result<process::exit_status>> follow(process::child& running, prefixer& to) {
   std::array<std::byte, 4096> buffer;
   for (;;) {
@@ -61,7 +62,8 @@ rota::task<process::result<process::exit_status>> follow(process::child& running
   co_return co_await running.wait();
 }
 
-/// Its own group: what it has started ends with it, and Ctrl-C comes to it from here alone.
+/// Each command has its own process group. So all its processes end with it, and only this program forwards
+/// Ctrl-C to it.
 rota::task<void> run_one(std::string line, std::size_t number, int& worst) {
   prefixer out(number);
   process::command shell("sh");
@@ -79,7 +81,7 @@ rota::task<void> run_one(std::string line, std::size_t number, int& worst) {
   }
   process::child running = std::move(*started);
   auto body = follow(running, out);
-  // However this ends: first politely, and after a second for good.
+  // However this task ends: SIGTERM first, and SIGKILL after a second.
   const auto last = [&running]() -> rota::task<void> {
     const auto known = running.try_wait();
     if (!known.has_value() || known->has_value()) co_return;

@@ -45,7 +45,7 @@ rota::task<result<void>> follower::run() {
   }
 }
 
-/// Watched before it is looked at: what changes in between is an event.
+/// Starts the watch before the first check, so a change in between causes an event.
 rota::task<result<void>> follower::begin() {
   result<fs::watcher> opened = fs::watcher::open();
   if (!opened.has_value()) co_return std::unexpected(opened.error());
@@ -60,13 +60,13 @@ rota::task<result<void>> follower::begin() {
   co_return file_.seek_to(*start);
 }
 
-/// Nothing is there: file_ is closed.
+/// Opens the file. If there is none, file_ stays closed.
 rota::task<result<void>> follower::open() {
   result<fs::file> opened = co_await fs::file::open(path_);
   if (!opened.has_value())
     co_return is_missing(opened.error()) ? result<void>() : std::unexpected(opened.error());
   const result<int> watched = co_await changes_.add(path_, IN_MODIFY | IN_ATTRIB);
-  // It has gone again: the folder tells of the next one.
+  // The file has been removed again. The watch of the folder reports the next one.
   if (!watched.has_value())
     co_return is_missing(watched.error()) ? result<void>() : std::unexpected(watched.error());
   watch_ = *watched;
@@ -86,7 +86,7 @@ rota::task<result<void>> follower::look() {
   if (!now.has_value()) co_return is_missing(now.error()) ? result<void>() : std::unexpected(now.error());
   if (file_ && now->is_same_file(known_)) co_return result<void>();
   if (file_) {
-    // Its writer may have written between the last look and the renaming.
+    // The writer may have written between the last check and the renaming.
     const result<void> printed = co_await print_rest();
     if (!printed.has_value()) co_return printed;
     leave();
@@ -96,10 +96,10 @@ rota::task<result<void>> follower::look() {
   co_return co_await print_rest();
 }
 
-/// Else each file that is rotated would leave a watch, of which a user has so many.
+/// Removes the watch: otherwise each rotated file would leave one, and their number per user is limited.
 void follower::leave() {
   file_ = fs::file();
-  // If the file has gone, so has its watch.
+  // If the file has been deleted, its watch is already gone.
   static_cast<void>(changes_.remove(std::exchange(watch_, -1)));
 }
 

@@ -1,4 +1,4 @@
-// A file that grows, under a name that may be given to another one.
+// Follows a file that grows, and a name that may be given to another file.
 #pragma once
 
 #include <rota/fs/file.hpp>
@@ -9,19 +9,20 @@
 
 namespace tail {
 
-/// Prints what is written to it from now on, as long as it is awaited. The name may lead to another file (a log that is rotated): the old one is read to its end
-/// first, and the new one from its start. It may be cut, and is read from its start then; and it may be missing for a while.
+/// Prints what is written to the file while run() is awaited. If the name leads to another file (a rotated
+/// log), the old file is read to its end and the new one from its start. If the file is truncated, it is read
+/// from its start. It may be missing for a while.
 class follower {
  public:
-  /// `lines`: so many of those that are there are printed first.
+  /// `lines`: how many of the existing lines are printed first.
   follower(std::string path, std::size_t lines);
 
-  /// Ends with an error alone, or cancelled.
+  /// Runs until an error occurs or the task is cancelled.
   [[nodiscard]] rota::task<rota::fs::result<void>> run();
 
  private:
   [[nodiscard]] rota::task<rota::fs::result<void>> begin();
-  /// Whatever has happened: what is there now?
+  /// Called after any event: checks the current state of the file and the name.
   [[nodiscard]] rota::task<rota::fs::result<void>> look();
   [[nodiscard]] rota::task<rota::fs::result<void>> open();
   [[nodiscard]] rota::task<rota::fs::result<void>> print_rest();
@@ -33,7 +34,7 @@ class follower {
   rota::fs::watcher changes_;
   rota::fs::file file_;
   rota::fs::file_info known_;
-  int watch_ = -1;  // of file_
+  int watch_ = -1;  // the watch of file_
 };
 
 }  // namespace tail

@@ -28,7 +28,7 @@ rota::task<rota::fs::result<std::uint64_t>> start_of_last_lines(const rota::fs::
     if (!got.has_value() && got.error() == rota::errc::end_of_stream) co_return 0;
     if (!got.has_value()) co_return std::unexpected(got.error());
     for (std::size_t i = some.size(); i != 0; --i) {
-      const std::uint64_t at = begin + i;  // behind the byte
+      const std::uint64_t at = begin + i;  // the position behind the byte
       if (some[i - 1] == std::byte{'\n'} && at != size && ++ends == count) co_return at;
     }
     end = begin;

@@ -1,4 +1,4 @@
-// Where the last lines of a file begin.
+// Finds where the last lines of a file begin.
 #pragma once
 
 #include <rota/fs/file.hpp>
@@ -7,8 +7,9 @@
 
 namespace tail {
 
-/// The offset at which the last `count` lines of its first `size` bytes begin, found from the end: what lies before them is not read. A line without an end
-/// counts, too. 0: it has become shorter meanwhile, and what is left is all new.
+/// Returns the offset at which the last `count` lines of the first `size` bytes begin. Searches from the end
+/// and does not read what lies before them. A last line without a line end counts. Returns 0 if the file has
+/// become shorter meanwhile: then all of it is new.
 rota::task<rota::fs::result<std::uint64_t>> start_of_last_lines(const rota::fs::file& in,
                                                                 std::uint64_t size,
                                                                 std::size_t count);

@@ -1,4 +1,5 @@
-// Prints the last lines of a file, and what is written to it from then on, until Ctrl-C: tail [-n LINES] FILE.
+// Prints the last lines of a file, and what is written to it from then on, until Ctrl-C: tail [-n LINES]
+// FILE.
 #include "follower.hpp"
 
 #include <rota/rota.hpp>

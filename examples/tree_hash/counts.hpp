@@ -1,4 +1,4 @@
-// How far it came.
+// Counters of the progress.
 #pragma once
 
 #include <atomic>
@@ -6,7 +6,7 @@
 
 namespace tree_hash {
 
-/// Plain numbers, read one after the other while they grow.
+/// A copy of the counters. They are read one after the other while they grow, so they need not fit together.
 struct tally {
   std::uint64_t files_done = 0;
   std::uint64_t files_found = 0;
@@ -15,7 +15,8 @@ struct tally {
   friend bool operator==(const tally&, const tally&) = default;
 };
 
-/// Sums, counted by all threads. When all files have been read, what was done is what was found.
+/// Counters that all threads update. When all files have been read, the done counters equal the found
+/// counters.
 class counts {
  public:
   void found(std::uint64_t size) noexcept {
@@ -23,12 +24,12 @@ class counts {
     add(bytes_found_, size);
   }
   void read(std::uint64_t bytes) noexcept { add(bytes_done_, bytes); }
-  /// A file that was found with `size` had `bytes`.
+  /// A file that was found with `size` bytes turned out to have `bytes`.
   void finished(std::uint64_t size, std::uint64_t bytes) noexcept {
     add(bytes_found_, bytes - size);
     add(files_done_, 1);
   }
-  /// A file that was found with `size` could not be read beyond `bytes`: it does not count.
+  /// A file that was found with `size` could not be read beyond `bytes`. It does not count.
   void failed(std::uint64_t size, std::uint64_t bytes) noexcept {
     add(bytes_done_, 0 - bytes);
     add(bytes_found_, 0 - size);

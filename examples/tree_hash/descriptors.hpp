@@ -1,4 +1,4 @@
-// How many descriptors may be open at a time.
+// Limits on open descriptors.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +6,14 @@
 
 namespace tree_hash {
 
-/// Beside files and directories: the runtime's, the standard streams, what a read of a directory needs for a moment.
+/// Descriptors for other uses than files and directories: the runtime, the standard streams, and the
+/// short-lived one of reading a directory.
 inline constexpr std::uint64_t descriptors_beside = 24;
 inline constexpr unsigned fewest_directories = 8;
 inline constexpr unsigned most_directories = 256;
 
-/// How many directories may be open when `threads` files are, with `limit` descriptors. Nothing: the limit is too low.
+/// Returns how many directories may be open beside `threads` files, with `limit` descriptors. Returns nullopt
+/// if the limit is too low.
 [[nodiscard]] constexpr std::optional<unsigned> directories_within(std::uint64_t limit,
                                                                    unsigned threads) noexcept {
   const std::uint64_t others = descriptors_beside + threads;
@@ -20,7 +22,7 @@ inline constexpr unsigned most_directories = 256;
   return rest < most_directories ? static_cast<unsigned>(rest) : most_directories;
 }
 
-/// Of this process: the soft limit.
+/// Returns the soft limit of this process.
 [[nodiscard]] std::uint64_t descriptor_limit() noexcept;
 
 }  // namespace tree_hash

@@ -1,4 +1,4 @@
-// An open directory, shared by the walk and by those who read its files.
+// An open directory, shared by the walk and by the jobs that read its files.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@ namespace tree_hash {
 
 using common::unique_fd;
 
-/// How many directories are open. Outlives them.
+/// Counts the open directories. Must outlive them.
 using open_count = std::atomic<unsigned>;
 
 class directory {

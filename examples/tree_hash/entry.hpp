@@ -1,4 +1,4 @@
-// What the walk finds, in the order of the output.
+// An entry that the walk finds, in the order of the output.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,21 @@
 
 namespace tree_hash {
 
-/// begin, end   of a directory, around what is in it
-/// file         to be read: its digest comes later
-/// link         a symbolic link: the digest is that of its target's name
+/// begin, end   of a directory, before and after its content
+/// file         a regular file: its digest comes later
+/// link         a symbolic link: the digest is that of the target's name
 /// fifo, socket, device   never opened
-/// failure      `name` could not be looked at; without a name: the directory that it stands in
+/// failure      `name` could not be examined; without a name: its directory could not be read
 enum class kind : std::uint8_t { begin, end, file, link, fifo, socket, device, failure };
 
-/// Of a file: whether a job still has to read it. All others are ready as they are.
+/// Of a file: whether a job still has to read it. All other entries are ready.
 enum class state : std::uint8_t { unread, ready };
 
 struct entry {
   kind what = kind::failure;
   state is = state::ready;
   std::string name{};
-  std::uint64_t size = 0;  // of a file, as it was found
+  std::uint64_t size = 0;  // of a file, when it was found
   digest sum{};
   std::error_code error{};  // of a failure, or of a file that could not be read
   shared_directory in{};    // of a file that is still to be read

@@ -1,4 +1,4 @@
-// What the last call of the system said.
+// The error code of the last system call.
 #pragma once
 
 #include <cerrno>

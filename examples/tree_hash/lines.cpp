@@ -14,7 +14,7 @@ void add_escaped(std::string& line, char c) {
 
 bool is_plain(unsigned char c) noexcept { return c >= 0x20 && c != 0x7f && c != '\\'; }
 
-/// U+0080 to U+009F in UTF-8: terminals obey them, too.
+/// U+0080 to U+009F in UTF-8: terminals interpret them as control characters, too.
 bool begins_with_c1(std::string_view text) noexcept {
   if (text.size() < 2 || text[0] != '\xc2') return false;
   const auto second = static_cast<unsigned char>(text[1]);

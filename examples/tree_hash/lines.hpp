@@ -1,4 +1,4 @@
-// Lines as sha256sum prints them, and names in messages.
+// Lines in the format of sha256sum, and names for messages.
 #pragma once
 
 #include <string>
@@ -8,11 +8,12 @@
 
 namespace tree_hash {
 
-/// "<hex>  <path>\n". With a backslash, newline or carriage return in the path these are escaped, and the line begins with a
-/// backslash.
+/// Returns "<hex>  <path>\n". If the path has a backslash, newline or carriage return, these are escaped, and
+/// the line begins with a backslash.
 [[nodiscard]] std::string digest_line(const digest& d, std::string_view path);
 
-/// For messages: control characters and backslashes as \ooo, so that a name can neither end a line nor move a cursor.
+/// Escapes a name for messages: control characters and backslashes become \ooo. So a name can neither end a
+/// line nor move the cursor.
 [[nodiscard]] std::string printable(std::string_view path);
 
 }  // namespace tree_hash

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int failed = 1;
 constexpr int misuse = 2;
-/// As a shell reports a process that a signal has ended.
+/// Exit codes after a signal are 128 + number, as in a shell.
 constexpr int signalled = 128;
 
 int complain(const char* what, int code) {
@@ -40,8 +40,8 @@ int interrupted(int signal_number, const tree_hash::tally& t) {
   return signalled + signal_number;
 }
 
-/// A standard stream that is closed would be the next file that is opened, and lines would go there. Nothing can be written
-/// to what takes its place.
+/// Opens a placeholder for each closed standard stream. Otherwise the next opened file would take its number,
+/// and output lines would go into that file. Nothing can be written to the placeholder.
 void fill_standard_streams() noexcept {
   int fd = 0;
   do {
@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
     std::fputs(parsed.error().text.c_str(), parsed.error().exit_code == 0 ? stdout : stderr);
     return parsed.error().exit_code;
   }
-  // That the reader of a pipe has gone is an error of a write, and no end without a word.
+  // A closed reader of a pipe must be a write error, not the end of the process.
   std::signal(SIGPIPE, SIG_IGN);
   try {
     return hash(*parsed);

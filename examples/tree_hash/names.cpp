@@ -21,7 +21,7 @@ struct closer {
   void operator()(DIR* d) const noexcept { ::closedir(d); }
 };
 
-/// The caller keeps `directory`: its files are opened by it.
+/// Opens the directory a second time: the caller needs `directory` itself to open files.
 std::unique_ptr<DIR, closer> open_again(int directory) noexcept {
   const int copy = ::fcntl(directory, F_DUPFD_CLOEXEC, 0);
   DIR* const opened = copy < 0 ? nullptr : ::fdopendir(copy);
@@ -29,7 +29,7 @@ std::unique_ptr<DIR, closer> open_again(int directory) noexcept {
   return std::unique_ptr<DIR, closer>(opened);
 }
 
-/// Some file systems do not say it with the name.
+/// Some file systems do not return the type with the name.
 bool is_directory(int directory, const dirent& found) noexcept {
   if (found.d_type != DT_UNKNOWN) return found.d_type == DT_DIR;
   struct stat about{};

@@ -7,8 +7,8 @@
 
 namespace tree_hash {
 
-/// All but "." and "..", in the order of their bytes; those of directories end with a slash, with which they are compared.
-/// In a task that is to stop: operation_canceled.
+/// Reads all names but "." and "..", sorted by their bytes. Names of directories get a slash at the end, and
+/// are compared with it. Returns operation_canceled if the calling task is cancelled.
 [[nodiscard]] std::error_code names_in(int directory, std::vector<std::string>& names);
 
 }  // namespace tree_hash

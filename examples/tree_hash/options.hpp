@@ -1,4 +1,4 @@
-// The command line.
+// Parses the command line.
 #pragma once
 
 #include <expected>
@@ -13,13 +13,14 @@ inline constexpr unsigned most_threads = 256;
 
 struct options {
   std::string directory;
-  unsigned workers = 0;  // 0: as many as the machine has for this process
+  unsigned workers = 0;  // 0: one per processor that this process may use
   unsigned threads = 0;  // 0: as many as workers, most_threads at most
   directories shown = directories::root;
   bar progress = bar::if_terminal;
 };
 
-/// Why the program ends at once, and with what: help (exit code 0) or an error (exit code 2).
+/// Why the program ends at once: after help (exit code 0) or because of an error (exit code 2). `text` is
+/// what it prints.
 struct early_end {
   int exit_code;
   std::string text;

@@ -14,10 +14,10 @@
 namespace tree_hash {
 namespace {
 
-/// A pipe that says it can be written to takes this much without waiting.
+/// A pipe that polls as writable accepts this much without blocking.
 constexpr std::size_t most_at_once = PIPE_BUF;
 constexpr int patience_ms = 100;
-/// A terminal that says it can be written to may have no room for a line end.
+/// A terminal that polls as writable may still have no space for a line end.
 constexpr int pause_ms = 10;
 
 std::string_view next_piece(std::string_view text) noexcept {
@@ -32,7 +32,7 @@ bool is_passing(int error) noexcept { return error == EINTR || error == EAGAIN; 
 
 unique_fd open_terminal_again(int fd) noexcept {
   unsigned number = 0;
-  // The other end of a terminal: to open it is to make another pair.
+  // The master end of a terminal: opening it would create another pair.
   const bool is_master = ::ioctl(fd, TIOCGPTN, &number) == 0;
   if (is_master || ::isatty(fd) != 1) return {};
   const std::string path = "/proc/self/fd/" + std::to_string(fd);

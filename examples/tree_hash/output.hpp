@@ -1,4 +1,4 @@
-// Writing to a stream that may be stalled or broken.
+// Writes to a stream that may be stalled or broken.
 #pragma once
 
 #include <string_view>
@@ -10,14 +10,14 @@ namespace tree_hash {
 
 using common::unique_fd;
 
-/// A terminal, opened again, so that a write to it never waits, and others that write to it still may. Not open: `fd` is no
-/// terminal, or must not be opened here.
+/// Opens a terminal again, non-blocking. Other processes that write to the terminal are not affected. The
+/// result is not open if `fd` is no terminal, or cannot be opened here.
 [[nodiscard]] unique_fd open_terminal_again(int fd) noexcept;
 
-/// Writes all of `text`, in pieces that end with a line where that is possible.
+/// Writes all of `text`, in pieces that end with a line where possible.
 ///
-/// Threads    One that may block. In a task that is to stop it returns within a tenth of a second, also while nobody reads:
-///            operation_canceled.
+/// Threads    One that may block. If the calling task is cancelled, it returns operation_canceled within a
+///            tenth of a second, also while the reader is stalled.
 [[nodiscard]] std::error_code write_all(int fd, std::string_view text) noexcept;
 
 }  // namespace tree_hash

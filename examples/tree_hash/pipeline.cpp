@@ -14,13 +14,14 @@
 namespace tree_hash {
 namespace {
 
-/// Entries that wait for their turn in the output, at most.
+/// The maximum number of entries that wait for their turn in the output.
 constexpr std::size_t window_size = 32'768;
 constexpr std::size_t walked_at_once = 512;
-/// Small files share a job: starting one costs as much as reading some kilobytes.
+/// Small files share a job: starting a job costs as much as reading some kilobytes.
 constexpr std::size_t batch_files = 64;
 constexpr std::uint64_t batch_bytes = std::uint64_t{1} << 20U;
-/// Lines that wait for the output, and entries that are made lines of before others have a turn.
+/// The maximum of text that waits for the output, and of entries that are formatted before other steps have a
+/// turn.
 constexpr std::size_t pending_text = std::size_t{256} << 10U;
 constexpr std::size_t reported_at_once = 512;
 
@@ -90,7 +91,7 @@ rota::task<pipeline::job_end> pipeline::read(batch files) {
   co_return files_read{std::move(files)};
 }
 
-/// In the blocking pool.
+/// Runs in the blocking pool.
 void pipeline::read_batch(const batch& files) {
   const auto buffer = std::make_unique_for_overwrite<std::byte[]>(read_size);
   for (entry* const file : files) {
@@ -124,7 +125,7 @@ void pipeline::take(text_printed end) {
   if (end.failed) throw std::system_error(end.failed, "standard output");
 }
 
-/// `some`: more could be reported at once.
+/// `some`: more entries can be reported at once.
 pipeline::reported pipeline::report_ready() {
   for (std::size_t n = 0; n < reported_at_once; ++n) {
     const bool is_next_ready = !window_.empty() && window_.front().is == state::ready;

@@ -1,4 +1,4 @@
-// The tree, from the walk to the lines: blocking jobs, started and put in order by one task.
+// Turns the tree into lines: one task starts blocking jobs and puts their results in order.
 #pragma once
 
 #include <cstddef>
@@ -19,20 +19,22 @@
 
 namespace tree_hash {
 
-/// At most one job walks, one prints, and `threads` read files. The task that runs `run` owns all the rest: no locks.
+/// At most one job walks, one prints, and `threads` jobs read files. The task of `run` owns everything else,
+/// so there are no locks.
 ///
 ///   walk --> window_ ---------------------------------> report --> screen
 ///              unread files --> read_file, in batches
 ///
-/// Ownership  A job that reads refers to its entries in `window_`: they stay where they are, and nobody else looks at them,
-///            until it has ended.
+/// Ownership  A reading job refers to its entries in `window_`. They do not move, and no other job accesses
+///            them, until the job has ended.
 /// Failure    `run` throws std::system_error for the standard output. Files that cannot be read are counted.
 class pipeline {
  public:
   pipeline(walk& tree, report& lines, screen& to, counts& done, unsigned threads) noexcept
       : walk_(tree), report_(lines), screen_(to), counts_(done), threads_(threads) {}
 
-  /// Until all is printed. Cancelled, it waits for its jobs, which end soon unless the disk hangs. Once.
+  /// Runs until all is printed. If it is cancelled, it waits for its jobs, which end soon unless the disk
+  /// hangs. Call it once.
   rota::task<void> run();
 
  private:
@@ -71,8 +73,8 @@ class pipeline {
   unsigned reading_ = 0;
   bool is_walking_ = false;
   bool is_printing_ = false;
-  std::deque<entry> window_;   // not reported yet
-  std::deque<entry*> unread_;  // of these, files that no job has
+  std::deque<entry> window_;   // entries that are not reported yet
+  std::deque<entry*> unread_;  // the files among them that no job has taken
   rota::join_set<job_end> jobs_;
 };
 

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t shortest_bar = 10;
 constexpr std::size_t longest_bar = 40;
 
-/// Counters are read one after the other: what was done may be more than what was found.
+/// The counters are read one after the other, so the done count may exceed the found count.
 unsigned percent_of(const tally& t) noexcept {
   if (t.bytes_found == 0) return t.files_found == t.files_done ? 100 : 0;
   const double part = static_cast<double>(t.bytes_done) / static_cast<double>(t.bytes_found);

@@ -1,4 +1,4 @@
-// The line of progress, as text.
+// Formats the line of progress.
 #pragma once
 
 #include <chrono>
@@ -10,13 +10,14 @@
 
 namespace tree_hash {
 
-/// "900 B", "1.5 KiB", "12.0 GiB".
+/// Formats a size: "900 B", "1.5 KiB", "12.0 GiB".
 [[nodiscard]] std::string size_text(std::uint64_t bytes);
 
-/// At most `width` columns; what does not fit is cut off at the right, a bar fills what is left over.
+/// Returns at most `width` columns. Text that does not fit is cut off at the right; a bar fills the free
+/// columns.
 [[nodiscard]] std::string progress_line(const tally& t, std::uint64_t bytes_per_second, std::size_t width);
 
-/// Bytes in a second, smoothed: the last second counts for half.
+/// Measures bytes per second, smoothed: the last second counts for half.
 class rate_meter {
  public:
   using time_point = std::chrono::steady_clock::time_point;

@@ -14,7 +14,7 @@
 namespace tree_hash {
 namespace {
 
-/// It was a regular file when the walk saw it. If it is a fifo now, O_NONBLOCK keeps this from waiting for its writer.
+/// The walk saw a regular file. If a fifo has replaced it, O_NONBLOCK keeps open() from waiting for a writer.
 std::error_code open_file(const entry& file, unique_fd& fd) noexcept {
   constexpr int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   fd = unique_fd(::openat(file.in->fd(), file.name.c_str(), flags));
@@ -26,7 +26,7 @@ std::error_code open_file(const entry& file, unique_fd& fd) noexcept {
   return {};
 }
 
-/// To the end, or until this task is to stop: operation_canceled.
+/// Reads to the end. Returns operation_canceled if this task is cancelled.
 std::error_code add_content(
     int fd, std::span<std::byte> buffer, sha256& sum, std::uint64_t& bytes, counts& done) {
   while (!rota::this_task::cancel_requested()) {

@@ -1,4 +1,4 @@
-// Reads a file for its digest.
+// Reads a file and computes its digest.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,11 @@ namespace tree_hash {
 
 inline constexpr std::size_t read_size = std::size_t{256} << 10U;
 
-/// Reads `file`, which is unread, to its end, with `buffer`, and sets its digest or its error. Its directory is given back.
-/// A file that changes meanwhile has the digest of what was read.
+/// Reads `file`, which must be unread, to its end, and sets its digest or its error. Releases its directory.
+/// If the file changes meanwhile, the digest is that of the bytes that were read.
 ///
-/// Threads    One that may block. In a task that is to stop it returns between two reads, without a digest.
+/// Threads    One that may block. If the calling task is cancelled, it returns between two reads, without a
+/// digest.
 void read_file(entry& file, std::span<std::byte> buffer, counts& done);
 
 }  // namespace tree_hash

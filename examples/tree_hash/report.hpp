@@ -1,4 +1,5 @@
-// What is printed: a line for each file, digests of directories from those of their children, and messages.
+// Formats the output: a line for each file, digests of directories from those of their children, and
+// messages.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace tree_hash {
 
-/// Which digests of directories are printed, as comments: `sha256sum -c` takes no notice of them.
+/// Which digests of directories are printed, as comments, which `sha256sum -c` ignores.
 enum class directories : std::uint8_t { none, root, all };
 
 struct texts {
@@ -21,18 +22,19 @@ struct texts {
   [[nodiscard]] std::size_t size() const noexcept { return out.size() + errors.size(); }
 };
 
-/// Takes what the walk found, in its order and with all digests. It knows the path: entries have names only.
+/// Takes the entries of the walk, in order and with all digests. It tracks the path, because entries have
+/// only names.
 ///
-/// The digest of a directory is the SHA-256 of "<type> <hex> <name>\0" for each child in the order of the walk. Type is
-/// `file`, `link`, `directory`, `fifo`, `socket` or `device`; the last three have "-" for their digest. A directory with a
-/// child that failed has none.
+/// The digest of a directory is the SHA-256 of "<type> <hex> <name>\0" for each child in the order of the
+/// walk. Type is `file`, `link`, `directory`, `fifo`, `socket` or `device`; the last three have "-" as their
+/// digest. A directory with a failed child has no digest.
 class report {
  public:
   report(std::string root, directories shown) : path_(std::move(root)), shown_(shown) {}
 
   void add(const entry& e);
 
-  /// What was not taken yet.
+  /// Returns the text that has not been taken yet.
   [[nodiscard]] const texts& pending() const noexcept { return texts_; }
   [[nodiscard]] texts take() { return std::exchange(texts_, {}); }
   [[nodiscard]] std::uint64_t failures() const noexcept { return failures_; }
@@ -41,7 +43,7 @@ class report {
   enum class content : std::uint8_t { whole, incomplete };
   struct folder {
     sha256 sum{};
-    std::size_t parent_length = 0;  // of the path
+    std::size_t parent_length = 0;  // length of the parent's path
     std::size_t name_at = 0;
     content is = content::whole;
   };
@@ -58,7 +60,7 @@ class report {
 
   std::string path_;
   directories shown_;
-  std::vector<folder> folders_;  // from the root to where the walk is
+  std::vector<folder> folders_;  // from the root to the current directory of the walk
   texts texts_;
   std::uint64_t failures_ = 0;
 };

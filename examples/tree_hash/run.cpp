@@ -14,10 +14,11 @@
 namespace tree_hash {
 namespace {
 
-/// The subscription goes with this task, before the work is told to stop: a second signal finds the disposition of before.
+/// The subscription is destroyed with this task, before the work is cancelled. So a second signal has its
+/// original effect.
 rota::task<int> first_of(rota::unix_signal signals) { co_return co_await signals.next(); }
 
-/// What a shell starts in the background, and nohup, ignores SIGINT and is meant to.
+/// A shell that starts a background job, and nohup, ignore SIGINT, and it must stay ignored.
 bool is_ignored(int number) noexcept {
   struct sigaction now{};
   return ::sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
@@ -33,7 +34,7 @@ rota::task<void> draw_progress(screen& to, const counts& of) {
     co_await every.tick();
     const tally now = of.now();
     const std::uint64_t speed = rate.at(std::chrono::steady_clock::now(), now.bytes_done);
-    // The last column stays free: with it, some terminals go to the next line.
+    // Leaves the last column free: some terminals wrap to the next line when it is written.
     to.draw(progress_line(now, speed, to.width() - 1));
   }
 }

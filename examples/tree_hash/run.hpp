@@ -1,4 +1,4 @@
-// The whole program in a task: the work, beside it the progress, and signals that end both.
+// Runs the whole program in a task: the work, the progress display, and the signals that end both.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace tree_hash {
 
-/// Draws ten times in a second, as long as nobody cancels it.
+/// Draws ten times a second, until it is cancelled.
 [[nodiscard]] rota::task<void> draw_progress(screen& to, const counts& of);
 
-/// Returns the signal that cut `work` short, SIGTERM or, unless that is ignored, SIGINT: `work` has ended then, and from the
-/// moment that it is asked to, another one ends the process. Throws what `work` throws, and std::system_error if signals
-/// cannot be waited for.
+/// Runs `work`. If SIGTERM, or SIGINT unless that is ignored, arrives, cancels `work`, waits for its end, and
+/// returns the signal. From the moment of the cancellation a second signal ends the process. Throws what
+/// `work` throws, and std::system_error if signals cannot be waited for.
 [[nodiscard]] rota::task<std::optional<int>> run_until_signal(rota::task<void> work,
                                                               screen& to,
                                                               const counts& of);

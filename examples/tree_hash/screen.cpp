@@ -19,7 +19,7 @@ bool is_wanted(int error, bar wish) noexcept {
 
 int either(const unique_fd& terminal, int fd) noexcept { return terminal.is_open() ? terminal.get() : fd; }
 
-/// One write, if it need not wait. What a terminal does not take is not worth a second attempt.
+/// Writes once, if that does not block. If the terminal does not take the text, there is no second attempt.
 void put(int fd, std::string_view text) noexcept {
   pollfd ready{.fd = fd, .events = POLLOUT, .revents = 0};
   if (::poll(&ready, 1, 0) != 1) return;

@@ -1,4 +1,4 @@
-// The standard streams, and the one line of progress that must not get between what they print.
+// The standard streams, and the line of progress, which must not mix with other output.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@ namespace tree_hash {
 
 using common::unique_fd;
 
-/// if_terminal: where the standard error is one.
+/// if_terminal: if standard error is a terminal.
 enum class bar : std::uint8_t { if_terminal, always, never };
 
-/// Threads    Any. `print` may block; the others give up instead.
+/// Threads    Any. `print` may block; the other functions give up instead.
 class screen {
  public:
   screen(int out, int error, bar wish) noexcept;
@@ -28,21 +28,22 @@ class screen {
   [[nodiscard]] bool has_bar() const noexcept { return has_bar_; }
   [[nodiscard]] std::size_t width() const noexcept;
 
-  /// Puts `line` in the place of the last one. Nothing happens while somebody prints, or while the terminal takes nothing.
+  /// Replaces the drawn line by `line`. Does nothing while another thread prints, or while the terminal takes
+  /// nothing.
   void draw(std::string_view line) noexcept;
   void erase() noexcept;
-  /// The error is that of the standard output: that nobody hears complaints is no reason to stop.
+  /// Prints. Returns the error of standard output; a failure of standard error is ignored.
   [[nodiscard]] std::error_code print(const texts& t) noexcept;
 
  private:
   void erase_locked() noexcept;
 
-  unique_fd out_terminal_;    // if it is one, and may be opened again
+  unique_fd out_terminal_;    // open if `out_` is a terminal that may be opened again
   unique_fd error_terminal_;  // likewise
   int out_;
   int error_;
   bool has_bar_;
-  std::mutex mutex_;  // for what is drawn, and for whose turn it is
+  std::mutex mutex_;  // guards the drawn line, and gives threads their turn
   bool is_drawn_ = false;
 };
 

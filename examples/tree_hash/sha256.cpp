@@ -12,7 +12,7 @@ void demand(int result) {
   if (result != 1) throw std::runtime_error("OpenSSL refuses SHA-256");
 }
 
-/// Fetched once: EVP_sha256() looks it up anew at each begin.
+/// Fetched once: EVP_sha256() would search for the algorithm at each begin.
 const EVP_MD* algorithm() {
   static const EVP_MD* const found = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   demand(found != nullptr ? 1 : 0);

@@ -16,14 +16,14 @@ using digest = std::array<std::byte, 32>;
 
 [[nodiscard]] std::string to_hex(const digest& d);
 
-/// A sum that bytes are added to. Throws std::bad_alloc, and std::runtime_error if OpenSSL has no SHA-256.
+/// An incremental SHA-256. Throws std::bad_alloc, and std::runtime_error if OpenSSL has no SHA-256.
 class sha256 {
  public:
   sha256();
 
   void add(std::span<const std::byte> bytes);
   void add(std::string_view text) { add(std::as_bytes(std::span(text))); }
-  /// Of all that was added. The sum begins anew.
+  /// Returns the digest of all added bytes, and starts a new sum.
   [[nodiscard]] digest finish();
 
  private:

@@ -84,7 +84,8 @@ void walk::leave(entries& out) {
   if (const std::error_code failed = reopen(levels_.back(), child)) lose(levels_.back(), failed, out);
 }
 
-/// By "..": what lies further down may have been moved meanwhile, and the way up must not lead out of the tree.
+/// Opens the parent by "..". A directory further down may have been moved meanwhile; the way up must not lead
+/// out of the tree.
 std::error_code walk::reopen(level& parent, const level& child) {
   const auto moved = std::make_error_code(std::errc::no_such_file_or_directory);
   if (child.self == nullptr) return moved;
@@ -96,7 +97,7 @@ std::error_code walk::reopen(level& parent, const level& child) {
   return {};
 }
 
-/// What was not looked at yet is skipped.
+/// Reports an error and skips the names that have not been examined yet.
 void walk::lose(level& which, std::error_code why, entries& out) {
   out.push_back(failure("", why));
   which.position = which.names.size();

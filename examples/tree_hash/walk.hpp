@@ -1,4 +1,4 @@
-// Finds what is in a tree, in a fixed order, with few descriptors and without a long path.
+// Lists a tree in a fixed order, with few descriptors and without long paths.
 #pragma once
 
 #include <sys/stat.h>
@@ -14,24 +14,27 @@
 
 namespace tree_hash {
 
-/// Names within a directory come in the order of their bytes, that of a directory taken with a slash behind it: so paths come
-/// in the order in which `sort` has them in the C locale.
+/// Names within a directory are sorted by their bytes; the name of a directory counts with a slash behind it.
+/// So paths come in the order of `sort` in the C locale.
 ///
-/// Threads    One at a time. Blocks on the disk; in a task that is to stop, it does not go on to the next name.
-/// Ownership  The directories whose files are unread stay open while their entries live; beside these a quarter of
-///            `directories` at most. Those further up are closed, and opened again by "..", which must be the same directory.
-/// Failure    What cannot be read is an entry. The constructor throws std::system_error.
-/// Cost       The names of each directory on the way down are kept.
+/// Threads    One at a time. Blocks on the disk. If the calling task is cancelled, it does not go on to the
+///            next name.
+/// Ownership  A directory with unread files stays open while their entries live. Beside these, at most a
+///            quarter of `directories` is open. Directories further up are closed. They are reopened by "..",
+///            which must lead to the same directory.
+/// Failure    What cannot be read becomes an entry. The constructor throws std::system_error.
+/// Cost       Keeps the names of each directory on the way down.
 class walk {
  public:
   /// Follows a symbolic link at `root`, and no other.
   walk(const std::string& root, unsigned directories, counts& found);
 
-  /// The next entries: `most`, or fewer if directories are open enough; at least one, unless this task is to stop.
+  /// Returns the next entries: `most`, or fewer if too many directories are open; at least one, unless this
+  /// task is cancelled.
   [[nodiscard]] std::vector<entry> next(std::size_t most);
 
   [[nodiscard]] bool is_over() const noexcept { return levels_.empty(); }
-  /// May be asked at any time, also while another thread walks.
+  /// May be called at any time, also while another thread walks.
   [[nodiscard]] bool has_room() const noexcept { return open_.load() < directories_; }
 
  private:
@@ -41,7 +44,7 @@ class walk {
     friend bool operator==(const identity&, const identity&) = default;
   };
   struct level {
-    shared_directory self;  // null while it is closed, which the lowest never is, and once it is lost
+    shared_directory self;  // null while it is closed (the lowest never is), and after it was lost
     identity id;
     std::vector<std::string> names;  // those of directories end with a slash
     std::size_t position = 0;

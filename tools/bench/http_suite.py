@@ -267,7 +267,7 @@ def run(build, root, quick, with_nginx, with_tls):
     """A generator of each case's results; of those by TLS only if rota has it."""
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
-        work.chmod(0o755)  # nginx's workers are nobody
+        work.chmod(0o755)  # nginx's workers run as an unprivileged user
         (work / "files").mkdir()
         if any(map(asks_for_tls, suites.SUITES["http"])) and with_tls:
             make_certificate(work)

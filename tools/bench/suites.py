@@ -62,7 +62,7 @@ def two_shapes(name, says, **more):
 ALONE = {"ratio": 0.67, "peer": "tokio"}
 AMONG = {"ratio": 0.83, "peer": "tokio"}
 
-# What the suite tls is to reach: nothing lost against who uses OpenSSL, too.
+# The goal of the suite tls: no more time than the peers that also use OpenSSL.
 SAME_LIBRARY = {"ratio": 1.0, "peer": "tokio/asio"}
 
 # Of these, the run that warms up says what an operation asks of the allocator.

@@ -1,4 +1,4 @@
-// The servers of bench/echo/rota.cpp: one io_context, run by as many threads as there are workers.
+// The servers of bench/echo/rota.cpp: one io_context, run by one thread per worker.
 #include <array>
 
 #include "subject.hpp"

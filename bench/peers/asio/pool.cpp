@@ -8,7 +8,7 @@
 namespace peer {
 namespace {
 
-/// Asio's pool does not say when it is idle: what is outstanding is counted beside it.
+/// Asio's pool does not report when it is idle, so a counter beside it counts the outstanding functions.
 class posting_pool {
  public:
   explicit posting_pool(const job& what) : pool_(what.workers) {}

@@ -1,4 +1,4 @@
-// What the programs of rota's benchmarks print, for Asio: an io_context with as many threads as there are workers.
+// Prints the lines of rota's benchmarks for Asio: an io_context with one thread per worker.
 #pragma once
 
 #include <sys/resource.h>
@@ -55,7 +55,7 @@ inline void report_value(const job& what, const char* test_case, const char* uni
               value);
 }
 
-/// Calls `work`, and prints nanoseconds for each operation.
+/// Calls `work`, and prints nanoseconds per operation.
 template <class Work>
 void report_time(const job& what, Work work) {
   const double cpu = process_cpu_ns();
@@ -70,7 +70,7 @@ void report_time(const job& what, Work work) {
               (process_cpu_ns() - cpu) / n);
 }
 
-/// Threads that run an io_context until it goes.
+/// Threads that run an io_context until the pool is destroyed.
 class pool {
  public:
   explicit pool(unsigned workers) : context_(int(workers)), keep_(context_.get_executor()) {

@@ -1,8 +1,9 @@
 // QUESTION  What do the cases of rota's benchmarks cost with the coroutines of Asio?
-// WHY       It is what C++ programs of this kind are mostly written with.
-// BASELINE  rota's own programs, which print the same lines: bench/<suite>/rota.cpp says what one operation is.
-// READ IT   As those. Asio has no event that one task waits for and another sets, and no root outside of its context: those
-//           cases are missing.
+// WHY       Most C++ programs of this kind use Asio.
+// BASELINE  rota's own programs, which print the same lines: bench/<suite>/rota.cpp says what one operation
+//           is.
+// READ IT   As those. Asio has no event that one task waits for and another sets, and no root outside of its
+//           context: those cases are missing.
 #include <latch>
 
 #include "subject.hpp"

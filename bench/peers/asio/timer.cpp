@@ -6,7 +6,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Asio queues the handler of a wait that was cancelled: that is a part of the price.
+/// Asio queues the handler of a cancelled wait; that is a part of the cost.
 awaitable<void> arm_cancel(std::uint64_t n) {
   asio::steady_timer timer(co_await asio::this_coro::executor);
   for (std::uint64_t i = 0; i < n; ++i) {

@@ -1,5 +1,5 @@
-// The cases of bench/tls/rota.cpp, by asio::ssl. An ssl::stream is no place for two threads, so with two workers each connection has a strand, as
-// the manual asks.
+// The cases of bench/tls/rota.cpp, by asio::ssl. Two threads may not use an ssl::stream at the same time, so
+// with two workers each connection has a strand, as the manual requires.
 #include "support/tls_contexts.hpp"
 
 #include <algorithm>
@@ -19,13 +19,13 @@ using tls_load::require;
 using tls_load::tickets;
 using secure_stream = ssl::stream<tcp::socket>;
 
-/// Takes over a reference.
+/// Returns a context with its own reference to `of`.
 ssl::context shared(SSL_CTX* of) {
   SSL_CTX_up_ref(of);
   return ssl::context(of);
 }
 
-/// What all connections have in common.
+/// State that all connections share.
 struct place {
   place(asio::io_context& in, tickets some, unsigned how_many)
       : resumes(some == tickets::some),
@@ -102,7 +102,7 @@ awaitable<void> visit(place& here, unsigned which, bool resumed) {
   secure_stream stream = co_await connect(here, which, resumed);
   char one = 0;
   co_await asio::async_read(stream, asio::buffer(&one, 1), use_awaitable);
-  co_await stream.async_shutdown(use_awaitable);  // it waits for the other one's
+  co_await stream.async_shutdown(use_awaitable);  // waits for the close_notify of the other side
 }
 
 awaitable<void> visit_again(place& here, unsigned which, std::uint64_t n) {
@@ -153,7 +153,7 @@ awaitable<void> send_blocks(secure_stream& over, std::uint64_t n) {
   co_await asio::async_read(over, asio::buffer(block, 1), use_awaitable);
 }
 
-/// Threads that run an io_context, a server in it, and as many strands as there are clients.
+/// Threads that run an io_context, a server in it, and one strand per client.
 class running {
  public:
   running(const job& what, tickets some, unsigned clients, serve_one work)
@@ -161,7 +161,7 @@ class running {
     asio::co_spawn(workers_.context(), serve(workers_.context(), here_, work), or_fail);
   }
 
-  /// `of(i, share)` for each of so many, each on `strand(i)`.
+  /// Runs `of(i, share)` for `many` clients, each on `strand(i)`.
   template <class Strand, class Of>
   void all(unsigned many, std::uint64_t n, Strand strand, Of of) {
     std::vector<std::future<void>> ends;
@@ -172,7 +172,7 @@ class running {
   [[nodiscard]] auto new_strand() { return asio::make_strand(workers_.context()); }
   [[nodiscard]] place& here() { return here_; }
 
-  /// Nothing is taken down: what still runs may look at it.
+  /// Measures, then ends the process without destructors: running coroutines may still use this object.
   template <class Work>
   [[noreturn]] void measure(Work work) {
     work(what_->warm_up);
@@ -237,7 +237,7 @@ void blocks(const job& what) {
   });
 }
 
-/// The cipher is chosen once, before anything else of OpenSSL.
+/// Chooses the cipher once, before any other use of OpenSSL.
 template <void (*Run)(const job&)>
 void chosen(const job& what) {
   tls_load::choose_the_cipher();

@@ -47,7 +47,7 @@ double resident_bytes() {
   return double(resident) * 4096;
 }
 
-/// Waits until `begun` says so many, and then until they have gone to sleep, too.
+/// Waits until `begun` has reached the number of operations, and then until those tasks sleep, too.
 [[noreturn]] void finish(const job& what, std::atomic<std::uint64_t>& begun, double before) {
   while (begun.load() < what.operations) std::this_thread::sleep_for(5ms);
   std::this_thread::sleep_for(300ms);
@@ -88,7 +88,7 @@ awaitable<void> serve(tcp::acceptor& listener, std::atomic<std::uint64_t>& begun
   }
 }
 
-/// The clients are bare sockets, so that only the server's side costs memory of this process.
+/// Connects with bare sockets, so that only the server side costs memory of this process.
 void connect_bare(const tcp::endpoint& to) {
   const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
   if (fd < 0 || ::connect(fd, to.data(), socklen_t(to.size())) != 0) {

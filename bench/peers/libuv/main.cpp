@@ -1,8 +1,8 @@
 // QUESTION  What does an echo cost on the loop of libuv?
-// WHY       It is the loop of Node.js: callbacks of one thread, without tasks.
+// WHY       It is the loop of Node.js: callbacks in one thread, without tasks.
 // BASELINE  bench/echo/rota.cpp, which says what a server of the suite `echo` does.
-// READ IT   As there, with one worker only. An answer is tried at once; what the socket does not take is written by a request, and
-//           nothing is read meanwhile. The buffer belongs to the connection.
+// READ IT   As there, with one worker only. An answer is written at once; a write request sends what the
+//           socket does not take, and nothing is read meanwhile. The buffer belongs to the connection.
 #include <uv.h>
 
 #include <array>

@@ -1,7 +1,8 @@
 // QUESTION  What do the cases of the suite `forkjoin` cost with the tasks of OpenMP, in LLVM's runtime?
-// WHY       It needs no library beyond the compiler's, and is what numeric programs are cut up with.
+// WHY       It needs no library beyond the compiler's, and numeric programs are usually parallelized with it.
 // BASELINE  bench/forkjoin/rota.cpp, which says what one operation is. Problems and leaves are the same code.
-// READ IT   As there. With one worker a task is run where it is met, and nothing is queued: `_1` is little more than calls.
+// READ IT   As there. With one worker a task runs where it is created, and nothing is queued: `_1` is little
+//           more than function calls.
 #include "support/forkjoin_peer.hpp"
 
 #include <omp.h>

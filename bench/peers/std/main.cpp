@@ -1,8 +1,9 @@
-// QUESTION  What do the cases of the suite `pool` cost with what the C++ library alone has: threads, a mutex, a condition variable and
-//           one queue of functions?
-// WHY       It is what a program writes that has no library for it.
+// QUESTION  What do the cases of the suite `pool` cost with the C++ library alone: threads, a mutex, a
+//           condition variable and one queue of functions?
+// WHY       A program without a pool library does this.
 // BASELINE  bench/pool/rota.cpp, which says what one operation is.
-// READ IT   As there. Where priorities are asked for, the queue is a heap. A wait inside of a work blocks its thread.
+// READ IT   As there. For cases with priorities the queue is a heap. A wait inside of a work blocks its
+//           thread.
 #include "support/pool_load.hpp"
 
 #include <sys/resource.h>
@@ -63,7 +64,7 @@ void report_value(const job& what, const std::string& test_case, const char* uni
 
 using function = std::function<void()>;
 
-/// First come, first served.
+/// A FIFO queue.
 class plain_queue {
  public:
   void push(function f, int /*priority*/) { all_.push_back(std::move(f)); }
@@ -78,7 +79,7 @@ class plain_queue {
   std::deque<function> all_;
 };
 
-/// By priority, and first come, first served among equals.
+/// By priority; FIFO among equals.
 class heap {
  public:
   void push(function f, int priority) {
@@ -218,7 +219,7 @@ void priority_inversion(const job& what) {
   mine.wait();
 }
 
-/// One thread runs all of it.
+/// A single thread runs all of it.
 class refilling {
  public:
   refilling(pool<heap>& where, const job& what)

@@ -1,8 +1,8 @@
 // QUESTION  What do the cases of the suites `forkjoin` and `pool` (pool.cpp) cost with oneTBB?
 // WHY       It is the best known library of this kind in C++.
 // BASELINE  bench/forkjoin/rota.cpp, which says what one operation is. Problems and leaves are the same code.
-// READ IT   As there. A child is what a task_group runs, and the last of them is called, as the manual has it. A wait runs other
-//           tasks on the stack of the one that waits.
+// READ IT   As there. Each child but the last runs in a task_group, and the last one is called directly, as
+//           the manual recommends. A wait runs other tasks on the stack of the waiter.
 #include "pool.hpp"
 #include "support/forkjoin_peer.hpp"
 
@@ -105,7 +105,7 @@ void loop(std::uint64_t items, const forkjoin::loop_body& body) {
   tbb::parallel_for(std::uint64_t{0}, items, body);
 }
 
-/// The C++ library's, which is cut up by oneTBB.
+/// The parallel sort of the C++ library, which oneTBB splits.
 void sort(key* first, key* last) { std::sort(std::execution::par, first, last); }
 
 constexpr one_case loops[] = {

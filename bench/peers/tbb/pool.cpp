@@ -1,5 +1,7 @@
-// The cases of bench/pool/rota.cpp: functions run in a task_group, by task_arena::enqueue (the subject `tbb_enqueue`), and a flow graph.
-// READ IT   A wait for a task_group runs its tasks, so a caller that waits is one of the workers. Priorities are those of arenas.
+// The cases of bench/pool/rota.cpp: functions run in a task_group, by task_arena::enqueue (the subject
+// `tbb_enqueue`), and a flow graph.
+// READ IT   A wait for a task_group runs its tasks, so a waiting caller is one of the workers. Priorities are
+//           those of arenas.
 #include "pool.hpp"
 
 #include "support/pool_load.hpp"
@@ -40,7 +42,7 @@ void report_value(
               subject);
 }
 
-/// All threads that run tasks, the caller of a wait included.
+/// All threads that run tasks, including the caller of a wait.
 class threads {
  public:
   explicit threads(const job& what) : limit_(tbb::global_control::max_allowed_parallelism, what.workers) {}
@@ -66,7 +68,7 @@ class group_pool {
   tbb::task_group group_;
 };
 
-/// Its callers run nothing.
+/// The callers of this pool run no tasks.
 class enqueue_pool {
  public:
   static constexpr const char* name = "tbb_enqueue";
@@ -104,7 +106,8 @@ void both(const job& what) {
   loaded<enqueue_pool, Enqueue>(what);
 }
 
-/// A task of a group waits for somebody who waits for the group, unless a worker is there: so this is about enqueue.
+/// Without a worker thread, a task of a group runs only when a thread waits for the group. So this case uses
+/// enqueue.
 void submit_idle(const job& what) {
   enqueue_pool pool(what);
   const std::vector<double> samples = pool_load::from_idle(pool, what.operations);
