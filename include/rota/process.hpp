@@ -1,4 +1,4 @@
-// Other programs: starting them, talking to them through pipes, and hearing how they end.
+// Child processes: starting them, exchanging data through pipes, and waiting for their end.
 #pragma once
 
 #include <chrono>
@@ -19,20 +19,20 @@ namespace rota::process {
 
 using io::result;
 
-/// How a process ended. A value.
+/// The outcome of a process. A value.
 class ROTA_API exit_status {
  public:
   enum class kind : unsigned char { exited, signalled, signalled_with_core };
   exit_status(kind how, int value) noexcept : kind_(how), value_(value) {}
 
-  /// It exited with code 0.
+  /// Returns true if the process exited with code 0.
   [[nodiscard]] bool is_success() const noexcept { return kind_ == kind::exited && value_ == 0; }
-  /// What it exited with, 0..255; nothing if a signal ended it.
+  /// Returns the exit code, 0..255, or nullopt if a signal ended the process.
   [[nodiscard]] std::optional<int> code() const noexcept;
-  /// The signal that ended it, if one did.
+  /// Returns the signal that ended the process, or nullopt.
   [[nodiscard]] std::optional<int> signal() const noexcept;
   [[nodiscard]] bool dumped_core() const noexcept { return kind_ == kind::signalled_with_core; }
-  /// "exit code 3", "signal 9 (Killed)".
+  /// Returns text such as "exit code 3" or "signal 9 (Killed)".
   [[nodiscard]] std::string to_string() const;
 
   friend bool operator==(const exit_status&, const exit_status&) = default;
@@ -48,7 +48,7 @@ class watched;
 class child_state;
 class starter;
 
-/// The one owner of a descriptor that the driver watches.
+/// The single owner of a descriptor that the driver watches.
 class ROTA_API watched_ptr {
  public:
   watched_ptr() noexcept = default;
@@ -62,17 +62,18 @@ class ROTA_API watched_ptr {
   ~watched_ptr();
   [[nodiscard]] watched* get() const noexcept { return watched_; }
   [[nodiscard]] explicit operator bool() const noexcept { return watched_ != nullptr; }
-  /// -1: there is none, or it is closed.
+  /// Returns -1 if there is no descriptor, or if it is closed.
   [[nodiscard]] int descriptor() const noexcept;
-  /// Any thread. What it points to stays.
+  /// Closes the descriptor. Any thread may call it. The pointed-to object stays alive.
   void close() const noexcept;
 
  private:
   watched* watched_ = nullptr;
 };
 
-/// One operation on such a descriptor: tries it, waits until the driver says that it may succeed, tries again; closed meanwhile, it ends.
-/// Without a descriptor the try must be done at once.
+/// One operation on a watched descriptor: tries it, waits until the driver reports readiness, and tries
+/// again. The operation ends if the descriptor is closed meanwhile. Without a descriptor the first try must
+/// complete the operation.
 class ROTA_API watched_leaf : public leaf {
  public:
   static constexpr bool may_lose = true;
@@ -85,17 +86,18 @@ class ROTA_API watched_leaf : public leaf {
   ~watched_leaf() = default;
   bool start() override;
 
-  /// `paused`: the turn was given up between two system calls. The leaf has woken its own task, which tries again in its next turn.
+  /// `paused`: the operation gave up the turn between two system calls. The leaf has woken its own task,
+  /// which tries again in its next turn.
   enum class [[nodiscard]] attempt : unsigned char { done, would_block, paused };
-  /// One try; keeps its result.
+  /// Makes one try and keeps its result.
   virtual attempt try_once() noexcept = 0;
-  /// This is the result.
+  /// Stores `why` as the result.
   virtual void fail(std::error_code why) noexcept = 0;
-  /// It was done, and is awaited again: what it says then is of that time.
+  /// Resets the result of an operation that has completed and is awaited again.
   virtual void begin_anew() noexcept {}
   [[nodiscard]] int descriptor() const noexcept;  // -1: none
-  /// Of an operation of many system calls, after one of them. Returns true if the turn must end here, since its share is used up; then the
-  /// task is woken already, and the try must return `paused`.
+  /// Called after each system call of an operation that makes many. Returns true if the turn must end here
+  /// because its budget is used up. The task is woken already then, and the try must return `paused`.
   [[nodiscard]] bool gives_turn_up() noexcept;
 
  private:
@@ -103,7 +105,7 @@ class ROTA_API watched_leaf : public leaf {
   [[nodiscard]] attempt try_unless_closed() noexcept;
   watched* watched_;
   bool for_writing_;
-  bool untried_ = false;  // the turn was given up first
+  bool untried_ = false;  // the turn was given up before the first try
   bool paused_ = false;   // the turn was given up between two system calls
   bool done_ = false;
 };
@@ -153,31 +155,35 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API exit_leaf final : public watched_leaf {
 
 }  // namespace detail
 
-/// The end of a pipe that is read; closed by its destructor. An io::reader.
+/// The read end of a pipe. Its destructor closes it. An io::reader.
 ///
-/// Threads       One task at a time; close() by any thread, also while that task waits. Belongs to the runtime in whose task it was made.
-/// Ownership     Owns the descriptor. The buffer, and this object, must live and stay where they are until the co_await is done.
-/// Ordering      Bytes come in the order in which they were written.
-/// Failure       std::error_code of the system; std::errc::bad_file_descriptor for one that is closed, also while it is waited for, or was moved
-///               from. errc::forked: it would have to be waited for in a fork of the process that has made it. Cancelled, nothing was read.
-/// Cost          One system call for each read that need not wait, two for one that must. No allocation.
+/// Threads       One task at a time. Any thread may call close(), also while that task waits. Belongs to the
+///               runtime of the task that made it.
+/// Ownership     Owns the descriptor. The buffer and this object must live and stay in place until the
+///               co_await is done.
+/// Ordering      Bytes arrive in the order in which they were written.
+/// Failure       std::error_code of the system; std::errc::bad_file_descriptor if the pipe is closed (also
+///               during the wait) or was moved from. errc::forked: the read would have to wait in a fork of
+///               the process that made the pipe. A cancelled read has read nothing.
+/// Cost          One system call for a read that need not wait, two for one that must. No allocation.
 /// Example       examples/run/main.cpp
 class ROTA_API pipe_reader {
  public:
   pipe_reader() noexcept = default;
-  /// Owns `fd` from now on, also when this fails, and makes it non-blocking, for all who share it. No child inherits it, unless it is 0, 1 or 2.
-  /// EPERM: nothing that can be waited for.
+  /// Takes ownership of `fd`, also when this fails, and makes it non-blocking for every process that shares
+  /// it. No child inherits it, unless it is 0, 1 or 2. EPERM: `fd` does not support waiting.
   [[nodiscard]] static result<pipe_reader> adopt(int fd) noexcept;
 
-  /// Some bytes, at most `into.size()`; 0: all who could write have closed their end (or `into` is empty).
+  /// Reads some bytes, at most `into.size()`. Returns 0 when every writer has closed its end, or if `into` is
+  /// empty.
   detail::pipe_read_leaf read(std::span<std::byte> into) noexcept {
     return detail::pipe_read_leaf(watched_.get(), into);
   }
-  /// Whoever waits ends, and whoever writes hears of it at once.
+  /// Closes the descriptor. A task that waits here is woken and fails. Writers get EPIPE at once.
   void close() noexcept { watched_.close(); }
-  /// -1: it is closed.
+  /// Returns -1 if the pipe is closed.
   [[nodiscard]] int native_handle() const noexcept { return watched_.descriptor(); }
-  /// Not closed.
+  /// Returns true if the pipe is open.
   [[nodiscard]] explicit operator bool() const noexcept { return watched_.descriptor() != -1; }
 
  private:
@@ -186,29 +192,30 @@ class ROTA_API pipe_reader {
   detail::watched_ptr watched_;
 };
 
-/// The end of a pipe that is written; closed by its destructor, and whoever reads then comes to the end. An io::writer. As pipe_reader;
-/// EPIPE: nobody can read any more. SIGPIPE is never raised. Closed while a task writes, an unknown part has been written.
+/// The write end of a pipe. Its destructor closes it; the reader then reaches the end. An io::writer. In all
+/// else as pipe_reader. EPIPE: every read end is closed. SIGPIPE is never raised. If the pipe is closed
+/// during a write, an unknown part has been written.
 class ROTA_API pipe_writer {
  public:
   pipe_writer() noexcept = default;
   [[nodiscard]] static result<pipe_writer> adopt(int fd) noexcept;
 
-  /// Some bytes; how many.
+  /// Writes some bytes and returns how many.
   detail::pipe_write_leaf write(std::span<const std::byte> from) noexcept {
     return detail::pipe_write_leaf(watched_.get(), from, false);
   }
-  /// All of them. Cancelled, or after an error, an unknown part has been written.
+  /// Writes all bytes. After a cancellation or an error an unknown part has been written.
   detail::pipe_write_leaf write_all(std::span<const std::byte> from) noexcept {
     return detail::pipe_write_leaf(watched_.get(), from, true);
   }
-  /// A text, which must live until the co_await is done; without a zero at its end. What is in an array of characters ends nowhere: name
-  /// the part that counts.
+  /// Writes a text, without a terminating zero. The text must live until the co_await is done. A character
+  /// array is rejected because its end is unknown: pass a string_view of the part that counts.
   detail::pipe_write_leaf write_all(std::string_view text ROTA_DETAIL_KEPT) noexcept {
     return write_all(std::as_bytes(std::span(text)));
   }
   template <std::size_t N>
   detail::pipe_write_leaf write_all(char (&buffer)[N]) = delete;
-  /// The same of a literal, without the zero at its end; zeros in the middle are sent.
+  /// Writes a literal without its terminating zero. Zeros in the middle are written.
   template <std::size_t N>
   detail::pipe_write_leaf write_all(const char (&text ROTA_DETAIL_KEPT)[N]) {
     return write_all(std::string_view(text, text[N - 1] == '\0' ? N - 1 : N));
@@ -223,21 +230,23 @@ class ROTA_API pipe_writer {
   detail::watched_ptr watched_;
 };
 
-/// A pipe within this process. EMFILE and the like; errc::no_runtime outside of a task.
+/// Creates a pipe within this process. Fails with EMFILE and similar errors; errc::no_runtime outside of a
+/// task.
 [[nodiscard]] ROTA_API result<std::pair<pipe_reader, pipe_writer>> pipe() noexcept;
 
-/// Where one of a child's three standard descriptors comes from.
+/// The source of one of the three standard descriptors of a child.
 class stdio {
  public:
   enum class kind : unsigned char { unset, inherit, null, pipe, descriptor };
 
-  /// What is said of no descriptor: inherit() for spawn and run; for output() null() of 0, and pipe() of 1 and 2.
+  /// Unset. Means inherit() for spawn() and run(). For output() it means null() for descriptor 0, and pipe()
+  /// for 1 and 2.
   constexpr stdio() noexcept = default;
   [[nodiscard]] static constexpr stdio inherit() noexcept { return {kind::inherit, -1}; }
   [[nodiscard]] static constexpr stdio null() noexcept { return {kind::null, -1}; }
-  /// A new one; this process has the other end.
+  /// A new pipe; this process holds the other end.
   [[nodiscard]] static constexpr stdio pipe() noexcept { return {kind::pipe, -1}; }
-  /// A copy of `fd`, made when the command is started; it stays the caller's.
+  /// A copy of `fd`, made when the command starts. `fd` still belongs to the caller.
   [[nodiscard]] static constexpr stdio from(int fd) noexcept { return {kind::descriptor, fd}; }
 
   [[nodiscard]] constexpr kind what() const noexcept { return kind_; }
@@ -249,25 +258,30 @@ class stdio {
   int fd_ = -1;
 };
 
-/// What becomes of a child that still runs when its object goes; and, if it leads a process group of its own, of all who are in that, also when it
-/// has ended itself.
+/// What happens to a running child when its object is destroyed. If the child leads a process group of its
+/// own, this applies to every process of the group, also when the child itself has ended.
 enum class on_drop : unsigned char {
-  kill,   // SIGKILL, for the group if it leads one
+  kill,   // SIGKILL, sent to the group if the child leads one
   leave,  // nothing
 };
 
 /// A process that this one has started.
 ///
-/// Threads       One task at a time waits; signal(), kill() and id() by any thread. Belongs to the runtime in whose task it was made.
-/// Ownership     Dropped while it runs it is killed, or left alone: command::dropped(). So are those whom it has left behind in its group, if it leads
-///               one: the id of that stays its own as long as there is this object, by a zombie. Other zombies go when wait() or try_wait() tell
-///               the end, and all of them with the object, or soon after.
-/// Ordering      What it wrote into a pipe before its end is there to be read when wait() returns.
-/// Failure       std::errc::no_child_process of a wait: somebody else has asked for its end, or SIGCHLD is ignored, so nobody knows it. Signals:
-///               std::errc::no_such_process once its end was heard of; never does a signal go to another process, or group, that has got its id.
-///               errc::forked, of all of them, in a fork of the process that has started it, which leaves it alone when the object goes there. One that was moved from ends the
-///               program with a sentence, but for in(), out() and err(), which are empty.
-/// Cost          One descriptor, watched by the driver. A wait: one system call, two if it must wait. Nobody polls, and SIGCHLD is left alone.
+/// Threads       One task at a time waits. Any thread may call signal(), kill() and id(). Belongs to the
+///               runtime of the task that made it.
+/// Ownership     A running child that is dropped is killed or left alone: command::dropped(). If the child
+///               leads a process group, the same applies to the processes that it left in the group. The id
+///               of the group stays reserved by a zombie while this object exists. Other zombies are reaped
+///               when wait() or try_wait() returns the end; the destructor leaves none, or soon after.
+/// Ordering      What the child wrote into a pipe before its end can be read when wait() returns.
+/// Failure       Waits: std::errc::no_child_process: other code has reaped the child, or SIGCHLD is ignored,
+///               so the exit status is unknown. Signals: std::errc::no_such_process once the end has been
+///               observed; a signal never goes to another process or group that reuses the id. Every
+///               operation: errc::forked in a fork of the process that started the child; the destructor
+///               leaves the child alone there. A moved-from child ends the program with a message, except
+///               in(), out() and err(), which are empty.
+/// Cost          One descriptor, watched by the driver. A wait: one system call, two if it must wait. There
+///               is no polling, and SIGCHLD is not used.
 /// Example       examples/run/main.cpp
 class ROTA_API child {
  public:
@@ -276,26 +290,29 @@ class ROTA_API child {
   ~child();
 
   [[nodiscard]] int id() const noexcept;
-  /// Until it has ended: result<exit_status>. Closes in() before, so that a child that reads to the end ends: whoever is just writing to it hears
-  /// std::errc::bad_file_descriptor. Who wants to write on moves it out first. May be called again: the same once more. A wait that is cancelled
-  /// changes nothing more.
+  /// Waits for the end of the child: result<exit_status>. Closes in() first, so that a child that reads to
+  /// the end of its input ends. A task that is writing to in() then gets std::errc::bad_file_descriptor; to
+  /// go on writing, move in() out before. May be called again and returns the same result. A cancelled wait
+  /// changes nothing else.
   detail::exit_leaf wait() noexcept;
-  /// Does not wait. Nothing: it runs.
+  /// Polls without waiting. Returns nullopt if the child still runs.
   [[nodiscard]] result<std::optional<exit_status>> try_wait() noexcept;
 
-  /// SIGKILL.
+  /// Sends SIGKILL.
   result<void> kill() noexcept;
   result<void> signal(int number) noexcept;
-  /// To all of its process group, if it leads one: command::process_group(), new_session(). Else std::errc::operation_not_permitted. Also when it
-  /// has ended itself; std::errc::no_such_process if nobody is left, as far as anybody knows.
+  /// Sends a signal to the process group that the child leads: command::process_group(), new_session().
+  /// Returns std::errc::operation_not_permitted if it leads none. Works also when the child itself has ended.
+  /// Returns std::errc::no_such_process if no process of the group is known to be left.
   result<void> signal_group(int number) noexcept;
 
-  /// This process's ends of the pipes that were asked for. Empty ones (false) otherwise. Move them out, or use them here.
+  /// The ends of the requested pipes that belong to this process; otherwise empty objects (false). Use them
+  /// here or move them out.
   [[nodiscard]] pipe_writer& in() noexcept { return in_; }
   [[nodiscard]] pipe_reader& out() noexcept { return out_; }
   [[nodiscard]] pipe_reader& err() noexcept { return err_; }
 
-  /// A pidfd; -1 if the process had gone before it could be opened.
+  /// Returns a pidfd, or -1 if the process had gone before it could be opened.
   [[nodiscard]] int native_handle() const noexcept;
 
  private:
@@ -309,15 +326,16 @@ class ROTA_API child {
 };
 
 struct output_options {
-  /// For each of the two; more is errc::too_long.
+  /// The limit for each of the two outputs; more is errc::too_long.
   std::size_t most = std::size_t{64} << 20U;
-  /// Longer is errc::timed_out.
+  /// The time limit; exceeding it is errc::timed_out.
   std::chrono::nanoseconds limit = std::chrono::nanoseconds::max();
-  /// What the command reads, then it comes to the end. Must live until the co_await is done. Only if nothing was said of in().
+  /// The standard input of the command. Must live until the co_await is done. Used only if in() was not
+  /// called.
   std::span<const std::byte> input;
 };
 
-/// What a command has come to.
+/// The result of a command.
 struct captured {
   exit_status status{exit_status::kind::exited, 0};
   std::string out;
@@ -328,10 +346,10 @@ namespace detail {
 
 struct environment_change {
   std::string name;
-  std::optional<std::string> value;  // nothing: not there
+  std::optional<std::string> value;  // nullopt: remove it
 };
 
-/// What a command is made of.
+/// All settings of a command.
 struct recipe {
   std::string program;
   std::vector<std::string> arguments;
@@ -341,64 +359,73 @@ struct recipe {
   bool clears_environment = false;
   bool merges_errors = false;
   bool leads_session = false;
-  int group = -1;  // -1: this process's; 0: its own
+  int group = -1;  // -1: the group of this process; 0: a new one
   on_drop dropped = on_drop::kill;
 };
 
 }  // namespace detail
 
-/// A program, its arguments, and what it finds when it starts. A value: it may be copied, changed and started any number of times.
+/// A program, its arguments and its environment. A value: it may be copied, changed and started any number of
+/// times.
 ///
 ///   rota::process::command list("ls");
 ///   list.arg("-l").current_dir("/tmp");
 ///   const auto done = co_await list.output();
 ///   if (done.has_value() && done->status.is_success()) use(done->out);
 ///
-/// No shell looks at the arguments, but in shell(). The child inherits no descriptor but 0, 1 and 2, as far as others were made to be closed by an exec (all of
-/// rota's are). It begins with no signal blocked, and does not ignore SIGPIPE and SIGCHLD.
+/// No shell interprets the arguments, except in shell(). The child inherits no descriptor but 0, 1 and 2,
+/// provided that the others are close-on-exec (all of rota's are). It starts with no signal blocked, and with
+/// default actions for SIGPIPE and SIGCHLD.
 ///
 /// Threads       As any value. spawn, run and output keep a copy of it.
-/// Ownership     A child that is cancelled before its spawn() has returned is killed.
-/// Ordering      Not cancellable halfway: a spawn waits for the thread that starts the process.
-/// Failure       What exec says: ENOENT, EACCES, ...; of the directory, too, and of the group (EPERM: it is none of this session's).
-///               std::errc::invalid_argument for a NUL in a string, and for a name in the environment that is empty or has a `=`. EMFILE, EAGAIN,
-///               ENOMEM. Throws std::bad_alloc.
-/// Cost          A closure in the blocking pool, at most 16 of them at a time: posix_spawn blocks until the program is executed. No copy of this
-///               process's memory.
+/// Ownership     If spawn() is cancelled before it has returned, the child is killed.
+/// Ordering      A spawn cannot be cancelled halfway: it waits for the thread that starts the process.
+/// Failure       The errors of exec: ENOENT, EACCES, ...; also of the directory, and of the group (EPERM: it
+///               is not in this session). std::errc::invalid_argument for a NUL in a string, and for an
+///               environment name that is empty or contains `=`. EMFILE, EAGAIN, ENOMEM. Throws
+///               std::bad_alloc.
+/// Cost          A closure in the blocking pool, at most 16 of them at a time: posix_spawn blocks until the
+///               program is executed. The memory of this process is not copied.
 /// Example       examples/run/main.cpp
 class ROTA_API command {
  public:
-  /// Searched in PATH, this process's, if it has no slash; relative to current_dir() otherwise. It is the argument 0, too.
+  /// A program without a slash is searched in the PATH of this process. Other relative paths start at
+  /// current_dir(). `program` is argument 0, too.
   explicit command(std::string program);
-  /// `/bin/sh -c -- text`. The shell interprets every character: `text` holds no input from others; that comes by arg() of a plain command, or by
-  /// env(), and is "$NAME" in the text.
+  /// Makes a command `/bin/sh -c -- text`. The shell interprets every character, so `text` must not contain
+  /// untrusted input. Pass such input to arg() of a plain command, or to env() and write "$NAME" in the text.
   [[nodiscard]] static command shell(std::string text);
 
   command& arg(std::string value);
   command& args(std::span<const std::string> values);
   command& env(std::string name, std::string value);
   command& env_remove(std::string name);
-  /// Nothing of this process's environment; what env() says, before and after, stays.
+  /// Removes the environment of this process. Changes by env(), before and after, stay.
   command& env_clear() noexcept;
   command& current_dir(std::string path);
 
   command& in(stdio from) noexcept;
   command& out(stdio to) noexcept;
   command& err(stdio to) noexcept;
-  /// 2 is what 1 is. std::errc::bad_file_descriptor of a spawn: 1 is inherited, and not open here, or closed by an exec.
+  /// Makes descriptor 2 a copy of descriptor 1. A spawn fails with std::errc::bad_file_descriptor if 1 is
+  /// inherited and is not open here, or is close-on-exec.
   command& merge_err_into_out() noexcept;
 
-  /// 0: one of its own, whose id is its own. Ctrl-C at the terminal does not reach it then. Throws std::invalid_argument for one below 0.
+  /// 0: the child gets a process group of its own; the id of the group is that of the child. Ctrl-C at the
+  /// terminal does not reach it then. Throws std::invalid_argument for a negative group.
   command& process_group(int group = 0);
-  /// Without a terminal; it leads a process group, too.
+  /// Starts the child in a new session without a terminal. It leads a process group, too.
   command& new_session() noexcept;
   command& dropped(on_drop what) noexcept;
 
   task<result<child>> spawn() const;
-  /// Until it has ended. Cancelled: killed, and waited for. Whom it leaves behind in its group, if it leads one: dropped() says.
+  /// Runs the command until it has ended. A cancellation kills the child and waits for it. dropped() decides
+  /// about processes that the child leaves in the group that it leads.
   task<result<exit_status>> run() const;
-  /// The same, and all that it writes into those of 1 and 2 that are pipes; until both are closed, also by those that it has started. Too much, too
-  /// late, or cancelled: killed (its group, if it has one of its own), and waited for. Whom it leaves behind: as run().
+  /// As run(), and captures what the child writes into those of 1 and 2 that are pipes. Reads until both are
+  /// closed, also by processes that the child has started. On too much output, a timeout or a cancellation it
+  /// kills the child (or the group that it leads) and waits for it. Processes that the child leaves behind:
+  /// as run().
   task<result<captured>> output(output_options how = {}) const;
 
  private:

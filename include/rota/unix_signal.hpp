@@ -1,4 +1,4 @@
-// Waiting for SIGINT, SIGTERM and their like in a task.
+// Waiting for SIGINT, SIGTERM and similar signals in a task.
 #pragma once
 
 #include <expected>
@@ -16,16 +16,20 @@ class signal_source;
 
 /// A subscription to signals of this process.
 ///
-/// Threads       One task at a time awaits it. Any number of subscriptions may exist for a signal; each gets it.
-/// Ownership     While a subscription to a signal lives, rota's handler stands in for the one that was there before; the
-///               last one restores that: drop it when the shutdown begins, so that the next Ctrl-C kills.
-/// Ordering      Signals of one number that come before the task has looked are one event. A cancelled wait takes none. One that every
-///               thread blocks is heard as well; one that was sent to a single thread which blocks it (raise, pthread_kill) may not be.
-/// Failure       open: std::errc::invalid_argument for a number that cannot be caught or an empty list; errc::no_runtime
-///               outside of a task; EMFILE. next() of one that was moved from ends the program with a sentence when it is
-///               awaited.
-/// Cost          The handler writes to one eventfd for each subscription, and does nothing else. Two descriptors for each subscription; a
-///               wait reads one of them, for what every thread blocks.
+/// Threads       One task at a time awaits it. Any number of subscriptions may exist for a signal; each gets
+///               it.
+/// Ownership     While a subscription to a signal lives, the handler of rota replaces the previous handler.
+///               The last subscription restores that: drop it when the shutdown begins, so that the next
+///               Ctrl-C kills.
+/// Ordering      Signals of one number that arrive before the task has read them are one event. A cancelled
+///               wait consumes none. A signal to the process that every thread blocks is received as well. A
+///               signal to a single thread that blocks it (raise, pthread_kill) may not be received.
+/// Failure       open: std::errc::invalid_argument for a number that cannot be caught or an empty list;
+///               errc::no_runtime outside of a task; EMFILE. next() of a moved-from object ends the program
+///               with a message when it is awaited.
+/// Cost          The handler writes to one eventfd for each subscription, and does nothing else. Two
+///               descriptors for each subscription; a wait reads one of them, for signals that every thread
+///               blocks.
 /// Example       examples/echo_server.cpp
 class ROTA_API unix_signal {
  public:
@@ -57,7 +61,7 @@ class ROTA_API unix_signal {
     int number_ = 0;
   };
 
-  /// The number of the next signal.
+  /// Waits for the next signal and returns its number.
   next_leaf next() noexcept { return next_leaf(source_); }
 
  private:

@@ -41,7 +41,7 @@ void pause_between_looks() noexcept {
   static_cast<void>(base::futex_wait(never_woken, 0, base::now() + between_looks));
 }
 
-// The first try has told who has the lease.
+// The first failed open has notified the holder of the lease.
 result<descriptor> open_without_peer(const std::string& path,
                                      int flags,
                                      unsigned mode,

@@ -1,4 +1,5 @@
-// What closures of this room share: code that blocks, and looks up between two steps whether anybody still wants it.
+// Helpers of closures in this module: blocking code that checks between two steps whether the task still
+// wants the result.
 #pragma once
 
 #include "base/sys/files.hpp"
@@ -15,48 +16,53 @@
 
 namespace rota::fs::detail {
 
-/// What nobody looks at: see awaiting_task.
+/// A result that no code reads: see awaiting_task.
 [[nodiscard]] inline std::unexpected<std::error_code> given_up() noexcept {
   return std::unexpected(make_error_code(errc::cancelled));
 }
 
-/// The canceller of a task cannot wake a thread of the pool that waits in the kernel: the thread looks for itself, so often.
+/// The canceller of a task cannot wake a pool thread that waits in the kernel, so the thread polls at this
+/// interval.
 inline constexpr std::chrono::milliseconds between_looks(5);
-/// Sleeps until the next look.
+/// Sleeps until the next poll.
 void pause_between_looks() noexcept;
 
 [[nodiscard]] result<descriptor> open_blocking(int at, const char* path, int flags, unsigned mode) noexcept;
-/// The same with O_NONBLOCK, so that a FIFO's other side is not waited for; but for a lease of somebody else's on a file (F_SETLEASE) it is, as
-/// without. `by` has given up: errc::cancelled.
+/// The same with O_NONBLOCK, so that it does not wait for the peer of a FIFO. It does wait, as without the
+/// flag, while another process holds a lease on the file (F_SETLEASE). Returns errc::cancelled if `by` has
+/// given up.
 [[nodiscard]] result<descriptor> open_without_peer(const std::string& path,
                                                    int flags,
                                                    unsigned mode,
                                                    const awaiting_task& by) noexcept;
-/// The same, and waits for a FIFO's other side as open(2) without O_NONBLOCK does. The descriptor has the flags that were asked for. With O_NONBLOCK or
-/// O_PATH in `flags`, and for a device, it is open(2) as it is.
+/// The same, but waits for the peer of a FIFO as open(2) without O_NONBLOCK does. The descriptor has the
+/// requested flags. With O_NONBLOCK or O_PATH in `flags`, and for a device, it is a plain open(2).
 [[nodiscard]] result<descriptor> open_with_peer(const std::string& path,
                                                 int flags,
                                                 unsigned mode,
                                                 const awaiting_task& by) noexcept;
-/// Of what was opened to read with O_NONBLOCK: waits until a FIFO has, or has had, a writer since. `by` has given up: errc::cancelled.
+/// `fd` was opened for reading with O_NONBLOCK. Waits until a FIFO has a writer, or has had one since.
+/// Returns errc::cancelled if `by` has given up.
 [[nodiscard]] result<void> wait_for_writer(int fd, const awaiting_task& by) noexcept;
-/// All of it, where the descriptor stands, which may have been opened with O_NONBLOCK, in pieces of a megabyte.
+/// Writes all bytes at the offset of the descriptor, in pieces of a megabyte. The descriptor may be
+/// O_NONBLOCK.
 [[nodiscard]] result<void> write_blocking(int fd,
                                           std::span<const std::byte> all,
                                           const awaiting_task& by) noexcept;
 
 enum class direction : unsigned char { in, out };
-/// Of what was opened with O_NONBLOCK and has nothing now, or no room: waits until it may have. `by` has given up: errc::cancelled.
+/// `fd` was opened with O_NONBLOCK and has no data, or no space, now. Waits until it may have. Returns
+/// errc::cancelled if `by` has given up.
 [[nodiscard]] result<void> wait_blocking(int fd, direction what, const awaiting_task& by) noexcept;
 
-/// Where a name lies, and the last part of it; "" where it has none ("/", "").
+/// The folder of a path and its last component; "" if it has none ("/", "").
 struct split_path {
-  std::string folder;  // "." if it names none
+  std::string folder;  // "." if the path has no folder
   std::string name;
 };
 [[nodiscard]] split_path split(std::string_view path);
 
-/// Sixteen digits that nobody else has thought of.
+/// Returns sixteen random digits.
 [[nodiscard]] std::string unique_digits();
 
 }  // namespace rota::fs::detail

@@ -20,7 +20,7 @@ namespace sys = detail::sys;
 
 constexpr unsigned plain_permissions = 0777;
 
-/// From the one's start to its end; where both are.
+/// Copies from the start of one file to its end. read_ and written_ are the positions.
 class copying {
  public:
   copying(int from, int to, const awaiting_task& by) noexcept : from_(from), to_(to), by_(by) {}
@@ -37,7 +37,7 @@ class copying {
   std::uint64_t written_ = 0;
 };
 
-/// False: the rest must be read and written, if there is any.
+/// Copies within the kernel. Returns false if the rest, if any, must be read and written.
 result<bool> copying::by_kernel() noexcept {
   for (;;) {
     if (by_.has_given_up()) return detail::given_up();
@@ -69,7 +69,7 @@ result<void> copying::by_hand() {
 
 result<std::uint64_t> copying::run() {
   if (sys::share_blocks(from_, to_).has_value()) {
-    // What was there to be shared, which may have changed since it was looked at.
+    // The size of the shared data; the source may have changed since its size was read.
     const result<file_info> shared = detail::look_at(to_, "", AT_EMPTY_PATH);
     if (!shared.has_value()) return std::unexpected(shared.error());
     return shared->size;
@@ -81,7 +81,7 @@ result<std::uint64_t> copying::run() {
   return written_;
 }
 
-/// Devices are not opened; and what has become a FIFO by then does not wait for who writes it.
+/// Does not open devices. If the source has become a FIFO by now, the open does not wait for its writer.
 result<descriptor> open_source(const std::string& from, const awaiting_task& by) noexcept {
   const result<file_info> info = detail::look_at(AT_FDCWD, from.c_str(), 0);
   if (!info.has_value()) return std::unexpected(info.error());
@@ -90,7 +90,7 @@ result<descriptor> open_source(const std::string& from, const awaiting_task& by)
   return detail::open_without_peer(from, O_RDONLY, 0, by);
 }
 
-/// Not emptied before it is known to be another one.
+/// The target is not truncated before it is known to be another file.
 result<std::uint64_t> copy_all(const std::string& from, const std::string& to, const awaiting_task& by) {
   const result<descriptor> source = open_source(from, by);
   if (!source.has_value()) return std::unexpected(source.error());
@@ -106,7 +106,7 @@ result<std::uint64_t> copy_all(const std::string& from, const std::string& to, c
   if (there->is_file()) {
     const result<void> emptied = sys::set_length(target->get(), 0);
     if (!emptied.has_value()) return std::unexpected(emptied.error());
-    // Somebody else's file stays as open as he has made it.
+    // If the file has another owner, its permissions stay as they are.
     const result<void> set = sys::set_mode(target->get(), mode);
     if (!set.has_value() && set.error() != std::errc::operation_not_permitted)
       return std::unexpected(set.error());

@@ -30,12 +30,12 @@ task<result<directory>> read_dir(std::string path) {
   co_return directory(std::move(opened));
 }
 
-// Into what outlives the frames: who is cancelled meanwhile finds the names at the next call.
+// Reads into members that outlive the frames: after a cancellation the next call finds the names.
 task<result<void>> directory::fill() {
   const auto read = [&]() -> result<void> {
     for (;;) {
       const result<bool> more = detail::read_entries(fd_.get(), rest_, read_);
-      // A directory that has been removed has nothing in it.
+      // A removed directory is empty.
       if (!more.has_value() && more.error() != std::errc::no_such_file_or_directory)
         return std::unexpected(more.error());
       if (!read_.empty() || !more.value_or(false)) break;

@@ -42,7 +42,7 @@ task<result<file>> file::create_new(std::string path) {
   return open_options().read().write().create_new().open(std::move(path));
 }
 
-/// An error: the descriptor stays the caller's.
+/// Makes the file. After an error the descriptor still belongs to the caller.
 result<file> file::make(int fd, int flags) noexcept {
   const auto offset = sys::offset_of(fd);
   const bool has_offsets = offset.has_value();
@@ -69,10 +69,10 @@ result<file> file::adopt(int fd) noexcept {
 
 std::uint64_t file::read_offset() const noexcept { return has_offsets_ ? position_ : sys::no_offset; }
 
-/// What appends is given one that the system does not look at.
+/// A file that appends gets an offset that the system ignores.
 std::uint64_t file::write_offset() const noexcept { return appends_ && has_offsets_ ? 0 : read_offset(); }
 
-/// The ring would take it for the end of a pipe.
+/// The ring would interpret such an offset as that of a pipe.
 std::error_code file::why_not_at(std::uint64_t offset, std::uint64_t size) const noexcept {
   if (size > most_offset || offset > most_offset - size)
     return std::make_error_code(std::errc::invalid_argument);
@@ -174,7 +174,7 @@ task<result<std::uint64_t>> file::seek(std::int64_t offset, seek_from whence) {
     if (!now.has_value()) co_return std::unexpected(now.error());
     base = now->size;
   }
-  // Both are below 2^63, so that their sum is below 2^64.
+  // Both are below 2^63, so their sum is below 2^64.
   const std::uint64_t distance =
       offset < 0 ? 0 - static_cast<std::uint64_t>(offset) : static_cast<std::uint64_t>(offset);
   if (offset < 0 && distance > base) co_return bad_argument();

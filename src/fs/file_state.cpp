@@ -1,4 +1,4 @@
-// What is done to a file that is neither a read nor a write.
+// Operations on a file other than reads and writes.
 #include <rota/fs/file.hpp>
 
 #include "base/sys/files.hpp"
@@ -26,7 +26,7 @@ task<result<void>> sync_it(int fd, bool data_only) {
   co_return ended(done);
 }
 
-/// The descriptor is this frame's: it is closed, whatever comes.
+/// This frame owns the descriptor: it is closed in any case.
 task<result<void>> close_it(detail::descriptor owned) {
   const auto close = [&]() noexcept { return sys::close_file(owned.release()); };
   co_return co_await detail::on_thread(close);

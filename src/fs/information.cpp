@@ -10,7 +10,7 @@ constexpr unsigned statx_mask = STATX_BASIC_STATS | STATX_BTIME;
 
 file_info::time_point time_of(const statx_timestamp& t) noexcept {
   using clock = std::chrono::system_clock;
-  // A file system may keep years that the clock cannot tell: they are its first and its last.
+  // A file system may store years that the clock cannot represent: clamp them.
   constexpr std::int64_t most = (clock::duration::max)() / std::chrono::seconds(1) - 1;
   if (t.tv_sec > most) return (clock::time_point::max)();
   if (t.tv_sec < -most) return (clock::time_point::min)();

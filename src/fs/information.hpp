@@ -1,4 +1,4 @@
-// What statx says.
+// The results of statx.
 #pragma once
 
 #include "base/sys/files.hpp"
@@ -15,7 +15,7 @@ namespace rota::fs::detail {
 [[nodiscard]] file_info info_of(const struct statx& from) noexcept;
 /// Blocks.
 [[nodiscard]] result<file_info> look_at(int at, const char* path, int flags) noexcept;
-/// `path` "" with AT_EMPTY_PATH: of `at` itself.
+/// With `path` "" and AT_EMPTY_PATH: the metadata of `at` itself.
 [[nodiscard]] task<result<file_info>> information(int at, std::string path, int flags);
 
 }  // namespace rota::fs::detail

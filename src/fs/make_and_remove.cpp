@@ -1,4 +1,4 @@
-// Directories with all that is above them, or in them.
+// Creates directories with their parents, and removes directories with their contents.
 #include <rota/fs/directory.hpp>
 
 #include "base/sys/paths.hpp"
@@ -23,9 +23,9 @@ bool is_missing(const result<void>& r) noexcept {
   return !r.has_value() && r.error() == std::errc::no_such_file_or_directory;
 }
 
-// ---- making
+// ---- creation
 
-/// That it is there already is right.
+/// Creates one directory. An existing directory is no error.
 result<void> make_one(const std::string& path, unsigned mode) noexcept {
   const result<void> made = sys::make_folder(AT_FDCWD, path.c_str(), mode);
   if (made.has_value() || made.error() != std::errc::file_exists) return made;
@@ -33,14 +33,14 @@ result<void> make_one(const std::string& path, unsigned mode) noexcept {
   return there.has_value() && there->is_directory() ? result<void>() : made;
 }
 
-/// Without what says nothing at its end: "a/b/" and "a/b/." are made as "a/b".
+/// Removes redundant ends: "a/b/" and "a/b/." become "a/b".
 std::string plain_end(std::string path) {
   while (path.size() > 1 && (path.ends_with('/') || path.ends_with("/."))) path.pop_back();
   return path;
 }
 
 result<void> make_all(const std::string& given, unsigned mode, const awaiting_task& by) {
-  constexpr unsigned to_enter = 0300;  // whatever the mode: else nothing could be made in it
+  constexpr unsigned to_enter = 0300;  // whatever the mode: else nothing could be created in it
   const std::string path = plain_end(given);
   const result<void> at_once = make_one(path, mode);
   if (!is_missing(at_once) || path.empty()) return at_once;
@@ -52,9 +52,9 @@ result<void> make_all(const std::string& given, unsigned mode, const awaiting_ta
   return make_one(path, mode);
 }
 
-// ---- removing
+// ---- removal
 
-/// `name` is what is left to be done in `in`. True: it was a directory, which is open now.
+/// Removes one entry of the open directory. Returns true if it was a directory, which is open now.
 result<bool> remove_or_enter(tree& in, const dir_entry& each, const awaiting_task* by) {
   const auto unlink = [&] { return sys::remove_name(in.here(), each.name.c_str(), 0); };
   if (each.type != file_type::directory) {
@@ -65,7 +65,7 @@ result<bool> remove_or_enter(tree& in, const dir_entry& each, const awaiting_tas
   const result<void> entered = in.enter(-1, each.name, tree::links::refused, by);
   if (entered.has_value()) return true;
   if (is_missing(entered)) return false;
-  // It was exchanged for something else.
+  // It was replaced by another object.
   if (entered.error() != std::errc::not_a_directory &&
       entered.error() != std::errc::too_many_symbolic_link_levels)
     return std::unexpected(entered.error());
@@ -74,7 +74,7 @@ result<bool> remove_or_enter(tree& in, const dir_entry& each, const awaiting_tas
   return false;
 }
 
-/// The directory that is open is empty: it goes, and the one above is open.
+/// The open directory is empty: removes it, and opens its parent.
 result<void> remove_emptied(tree& in, int above_root) {
   const std::string name = in.name();
   const result<void> left = in.leave();

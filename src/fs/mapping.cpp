@@ -19,7 +19,7 @@ std::unexpected<std::error_code> out_of_range() noexcept {
   return std::unexpected(std::make_error_code(std::errc::result_out_of_range));
 }
 
-/// How much, with what lies ahead of it in its first page.
+/// Returns the size, including the bytes of the first page before the range.
 result<std::size_t> size_of(int fd, const mapping_options& how, std::size_t ahead) noexcept {
   const result<file_info> info = detail::look_at(fd, "", AT_EMPTY_PATH);
   if (!info.has_value()) return std::unexpected(info.error());
@@ -79,7 +79,7 @@ task<result<mapping>> mapping::of(const file& f, mapping_options how) {
   co_return std::move(made);
 }
 
-/// Empty: out of range. Whole pages from the first byte's on.
+/// Returns the whole pages from that of the first byte on; empty: out of range.
 std::span<std::byte> mapping::pages_of(std::size_t first, std::size_t count) const noexcept {
   if (first > size_ || count > size_ - first) return {};
   const std::size_t before = (ahead_ + first) % sys::page_size();

@@ -14,7 +14,7 @@ namespace {
 using detail::number;
 namespace sys = detail::sys;
 
-/// What the functions of open_options say.
+/// Flags that functions of open_options set.
 constexpr int said_otherwise = O_ACCMODE | O_APPEND | O_CREAT | O_EXCL | O_TRUNC;
 
 }  // namespace
@@ -71,7 +71,7 @@ result<int> open_options::flags() const noexcept {
 
 task<result<file>> open_options::open(std::string path) const { return open_as(*this, std::move(path)); }
 
-/// A ring opens with O_NONBLOCK if it can do so at once: then the other side of a FIFO has not been waited for.
+/// If a ring can open at once, it opens with O_NONBLOCK: then the peer of a FIFO has not been waited for.
 task<result<file>> open_options::wait_for_peer(file opened, int flags) {
   if (opened.has_offsets_ || (flags & O_ACCMODE) != O_RDONLY) co_return std::move(opened);
   const auto wait = [&](const detail::awaiting_task& by) noexcept {
@@ -86,12 +86,12 @@ task<result<file>> open_options::open_as(open_options how, std::string path) {
   const result<int> wanted = how.flags();
   if (!wanted.has_value()) co_return std::unexpected(wanted.error());
   if (detail::has_zero(path)) co_return detail::bad_argument();
-  // openat2 refuses a mode where nothing is made.
+  // openat2 refuses a mode unless it may create a file.
   const bool makes = (*wanted & O_CREAT) != 0 || (*wanted & O_TMPFILE) == O_TMPFILE;
   open_how for_ring{};
   for_ring.flags = static_cast<std::uint64_t>(*wanted);
   for_ring.mode = makes ? how.mode_ : 0U;
-  detail::descriptor opened;  // by a thread
+  detail::descriptor opened;  // opened by a thread
   bool by_thread = false;
   const auto prepare = [&](sys::ring_request& r) noexcept {
     sys::prepare_open(r, AT_FDCWD, path.c_str(), &for_ring);

@@ -1,13 +1,16 @@
-// How a FIFO is opened by a thread that a cancellation must be able to call back.
+// Opens a FIFO on a thread so that a cancellation can end the wait.
 //
-// open(2) of a FIFO waits for the other side, and only a signal ends it. So it is opened with O_NONBLOCK, and the wait is made here, in pieces:
+// open(2) of a FIFO waits for the peer, and only a signal ends that. So the FIFO is opened with O_NONBLOCK,
+// and the wait is made here, by polling:
 //
-//   to read    opens at once, and counts as a reader from then on, as in open(2): a writer that waits in its own open(2) goes on.
-//              Then: until a writer is there (tee), or has been there and has gone (EPOLLHUP).
-//   to write   ENXIO while there is no reader, and leaves no trace. Then: once more. A reader that waits in its own open(2) counts.
+//   to read    opens at once, and counts as a reader from then on, as in open(2): a writer that waits in its
+//              own open(2) goes on. Then waits until a writer is there (tee), or has been there and has gone
+//              (EPOLLHUP).
+//   to write   ENXIO while there is no reader, without a trace. Then tries again. A reader that waits in its
+//              own open(2) counts.
 //   both       never waits.
 //
-// The peer never sees an open that is taken back, but for one that is cancelled.
+// The peer never observes an open that is undone, except a cancelled one.
 #include "base/clock.hpp"
 #include "base/sys/events.hpp"
 #include "fs/blocking.hpp"
@@ -22,19 +25,19 @@ namespace rota::fs::detail {
 
 namespace {
 
-/// `unknown`: it is not there, or the system does not say.
+/// Returns the type. `unknown`: the file does not exist, or the system does not tell.
 file_type type_at(int at, const char* path, int flags) noexcept {
   struct statx found{};
   const result<void> asked = sys::info(at, path, flags | AT_STATX_DONT_SYNC, STATX_TYPE, found);
   return asked.has_value() ? type_of_mode(found.stx_mode) : file_type::unknown;
 }
 
-/// To open one may wait, or do something, and O_NONBLOCK changes what.
+/// The open of a device may wait or have an effect, and O_NONBLOCK changes the effect.
 bool is_device(file_type type) noexcept {
   return type == file_type::character_device || type == file_type::block_device;
 }
 
-/// The look itself needs two for a moment. The next one may have them.
+/// The check itself needs two descriptors for a moment. The next poll may get them.
 bool lacks_descriptors(const std::error_code& why) noexcept {
   return why == std::errc::too_many_files_open || why == std::errc::too_many_files_open_in_system;
 }
@@ -66,7 +69,8 @@ result<void> wait_for_writer(int fd, const awaiting_task& by) noexcept {
   }
 }
 
-// A name that becomes a FIFO between the look and the open is opened as O_NONBLOCK says: so this never blocks for a FIFO.
+// If the path becomes a FIFO between the check and the open, it is opened with O_NONBLOCK: so this never
+// blocks for a FIFO.
 result<descriptor> open_with_peer(const std::string& path,
                                   int flags,
                                   unsigned mode,
@@ -83,7 +87,7 @@ result<descriptor> open_with_peer(const std::string& path,
     }
     if (opened.has_value()) return with_flags(std::move(opened), flags);
     if (opened.error() != std::errc::no_such_device_or_address) return opened;
-    // It may have become a FIFO since the look.
+    // It may have become a FIFO since the check.
     if (!is_fifo && type_at(AT_FDCWD, path.c_str(), 0) != file_type::fifo) return opened;
     if (by.has_given_up()) return given_up();
     pause_between_looks();

@@ -1,4 +1,4 @@
-// From file to file without passing through this process.
+// Copies between files that do not pass through this process.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,10 @@
 
 namespace rota::fs::detail {
 
-/// So much at a time: a cancellation waits for no more than that.
+/// The size of one step: a cancellation waits for at most one.
 inline constexpr std::size_t copied_at_a_time = std::size_t{64} << 20U;
 
-/// It cannot be done so between these two files, but by reading and writing it may.
+/// Returns true if these two files cannot be copied so, but perhaps by reading and writing.
 [[nodiscard]] inline bool needs_reading(const std::error_code& e) noexcept {
   return e == std::errc::cross_device_link || e == std::errc::invalid_argument ||
          e == std::errc::operation_not_supported || e == std::errc::function_not_supported ||

@@ -13,7 +13,7 @@ namespace rota::fs::detail {
 
 namespace {
 
-/// Null: there is none, or it lacks the call.
+/// Returns null if there is no ring, or if it lacks the call.
 driver::ring* ring_for(const system_call& call) noexcept {
   const core::header& task = *core::current_task();
   driver::io_driver* const driver = task.owner->ops->io(*task.owner);
@@ -35,8 +35,8 @@ driver::op_leaf::yields yields_of(const system_call& call) noexcept {
 
 awaiting_task::awaiting_task() noexcept : task_(*core::current_task()) {}
 
-// A runtime that shuts down cancels the closure, too: that says nothing of who waits for it. He waits for nothing else meanwhile, so while he
-// unwinds it is from here.
+// A shutdown of the runtime cancels the closure, too. That says nothing about the waiting task. The task
+// waits for nothing else meanwhile, so if it unwinds, it unwinds from here.
 bool awaiting_task::has_given_up() const noexcept {
   if (core::current_task() == &task_) {
     left_ = left_ || core::unwinder::is_due(task_);
@@ -60,7 +60,7 @@ task<number> perform(const system_call& call, when_late late) {
   driver::ring* const ring = ring_for(call);
   while (ring != nullptr) {
     driver::operation* const op = ring->take();
-    if (op == nullptr) break;  // 65,536 are under way, or there is no memory for more
+    if (op == nullptr) break;  // 65,536 are in flight, or there is no memory for more
     call.prepare(op->request);
     const std::int32_t got = co_await driver::op_leaf(*ring, *op, call.what(), yields_of(call));
     if (got != -EINTR) co_return of_kernel(got);

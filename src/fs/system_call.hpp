@@ -1,4 +1,4 @@
-// What the room does: system calls of tasks, by the ring or by a thread that may block.
+// System calls of tasks, made by the ring or by a thread that may block.
 #pragma once
 
 #include "base/sys/uring.hpp"
@@ -27,19 +27,22 @@ namespace rota::fs::detail {
 namespace sys = base::sys;
 using io::result;
 
-/// Where the closures of the task that runs here are run; null: nowhere, and it may block where it is: a work of a pool.
+/// Returns the scheduler for closures of the current task. Null: there is none, and the task may block in
+/// place: it is a job of a pool.
 [[nodiscard]] core::scheduler* threads_here() noexcept;
-/// A closure that ended without having run.
+/// Returns the error of a closure that ended without having run.
 [[nodiscard]] std::error_code reason_of(cancel_reason why) noexcept;
 
-/// The task that awaits a call, as whoever makes the call sees it, on whatever thread. Lives in a frame of that task.
+/// The awaiting task, as seen by the code that makes the call, on any thread. Lives in a frame of that task.
 class awaiting_task {
  public:
   awaiting_task() noexcept;
-  /// Nobody will look at what the call says: the task's cancellation, or a deadline, is delivered, or would be if the task came to wait now. Not
-  /// while a shield holds it off: what is done in a clean-up is done as a whole.
+  /// Returns true if no code will read the result of the call: the cancellation or deadline of the task is
+  /// delivered, or would be if the task came to a wait now. Returns false while a shield holds it off: work
+  /// in a clean-up is done as a whole.
   [[nodiscard]] bool has_given_up() const noexcept;
-  /// has_given_up() has returned true: what the call says is no result, and the task must come to a checkpoint. Read when the call has ended.
+  /// Returns true if has_given_up() has returned true: then the call has no result, and the task must pass a
+  /// checkpoint. Call it when the call has ended.
   [[nodiscard]] bool was_left() const noexcept { return left_; }
 
  private:
@@ -47,7 +50,7 @@ class awaiting_task {
   mutable bool left_ = false;  // written by the thread that makes the call; its end orders the task's reads
 };
 
-/// What takes several steps asks for it, to look up between them.
+/// Calls `call`. An operation of several steps takes the awaiting task, to check it between two of them.
 template <class F>
 auto make_for(F& call, const awaiting_task& by) {
   if constexpr (std::is_invocable_v<F&, const awaiting_task&>) {
@@ -59,7 +62,7 @@ auto make_for(F& call, const awaiting_task& by) {
 template <class F>
 using made_by = decltype(make_for(std::declval<F&>(), std::declval<const awaiting_task&>()));
 
-/// Where the task runs. What was left in the middle is not told to anybody: the cancellation is delivered first.
+/// Makes the call in place. An abandoned operation has no result: the cancellation is delivered first.
 template <class F>
 task<made_by<F>> make_here(F& call, const awaiting_task& by) {
   auto made = make_for(call, by);
@@ -67,12 +70,14 @@ task<made_by<F>> make_here(F& call, const awaiting_task& by) {
   co_return std::move(made);
 }
 
-/// A runtime that shuts down takes no closure any more: what is then still to be done, under a shield or before the cancellation has come,
-/// is done where the task runs; unless it may wait for somebody else: errc::shut_down.
+/// A runtime that shuts down takes no closures any more. Work that is still to be done then, under a shield
+/// or before the cancellation has arrived, is done in place. `refused`: work that may wait for a peer fails
+/// with errc::shut_down instead.
 enum class when_late : unsigned char { here, refused };
 
-/// `call()`, or `call(awaiting_task)`, a result<T>, by a thread that may block. It is made once; a cancellation that comes before it has begun keeps it from being made,
-/// and one that comes later waits for its end: so it may refer to all that lives in the frame that awaits this.
+/// Makes `call()`, or `call(awaiting_task)`, which returns a result<T>, by a thread that may block. A
+/// cancellation before it has begun prevents it; a later one waits for its end. So the call may refer to
+/// everything in the frame that awaits this.
 template <class F>
 task<made_by<F>> on_thread(F& call, when_late late = when_late::here) {
   const awaiting_task by;
@@ -82,7 +87,8 @@ task<made_by<F>> on_thread(F& call, when_late late = when_late::here) {
   // Without a deadline of its own: the awaiting task has one, or a shield that holds it off.
   auto work = core::spawn_on(*threads, core::make_blocking(refers));
   auto end = co_await work.result();
-  // The closure may see the cancellation and end before the task comes to its wait. A wait for what has ended delivers nothing.
+  // The closure may observe the cancellation and end before the task begins to wait. A wait for an ended
+  // closure delivers nothing.
   if (by.was_left()) co_await checkpoint();
   if (!end.is_cancelled()) co_return std::move(end).value();
   if (end.reason() == cancel_reason::shutdown && late == when_late::here)
@@ -90,7 +96,7 @@ task<made_by<F>> on_thread(F& call, when_late late = when_late::here) {
   co_return std::unexpected(reason_of(end.reason()));
 }
 
-/// What a call returns: bytes, a descriptor, nothing.
+/// The result of a call: bytes, a descriptor, nothing.
 using number = result<std::size_t>;
 
 inline number number_of(result<void> r) noexcept {
@@ -103,11 +109,12 @@ inline number number_of(result<int> r) noexcept {
 }
 inline number number_of(number r) noexcept { return r; }
 
-/// One system call, both ways. Refers to `prepare`, which fills in the ring's request, and to `make`, which makes it and blocks; if `make` takes
-/// the awaiting task, it looks between two steps whether that has given up.
+/// One system call, both ways. Refers to `prepare`, which fills in the ring's request, and to `make`, which
+/// makes the call and blocks. If `make` takes the awaiting task, it checks between two steps whether that has
+/// given up.
 class system_call {
  public:
-  /// `by`: which call of the ring it is. `what`: for reports.
+  /// `by`: the call of the ring. `what`: for reports.
   template <class Prepare, class Make>
   system_call(const char* what, sys::ring_call by, const Prepare& prepare, const Make& make) noexcept
       : what_(what),
@@ -134,11 +141,12 @@ class system_call {
   number (*make_)(const void*, const awaiting_task&) noexcept;
 };
 
-/// The call is made; EINTR never comes out. Cancelled, this ends when neither the kernel nor a thread touches what it refers to any more. A
-/// descriptor that nobody takes is closed by the ring; a thread leaves it where `make` does.
+/// Makes the call; EINTR is never returned. If cancelled, it ends when neither the kernel nor a thread uses
+/// the referenced memory any more. The ring closes a descriptor that is not taken; a thread leaves it where
+/// `make` stores it.
 [[nodiscard]] task<number> perform(const system_call& call, when_late late = when_late::here);
 
-/// Of a call that returns nothing.
+/// For a call that returns nothing.
 [[nodiscard]] inline result<void> ended(const number& n) noexcept {
   if (!n.has_value()) return std::unexpected(n.error());
   return {};

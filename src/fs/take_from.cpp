@@ -14,7 +14,7 @@ namespace rota::fs {
 namespace sys = detail::sys;
 using detail::number;
 
-// Both cursors are moved by the thread that copies, with the bytes: they are right even if nobody hears of it.
+// The copying thread advances both cursors with the bytes: they are right even if the task is cancelled.
 task<result<std::uint64_t>> file::take_from(file& from, io::copy_options how) {
   std::uint64_t done = 0;
   bool can_share = has_offsets_ && from.has_offsets_ && !appends_;
@@ -25,7 +25,7 @@ task<result<std::uint64_t>> file::take_from(file& from, io::copy_options how) {
     };
     const number got = co_await detail::on_thread(copy);
     if (!got.has_value() && !detail::needs_reading(got.error())) co_return std::unexpected(got.error());
-    // The end is told by a read: files of /proc give bytes, and have none.
+    // Only a read finds the end: files of /proc return bytes, but have size 0.
     can_share = got.value_or(0) != 0;
     done += got.value_or(0);
   }

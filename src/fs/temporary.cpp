@@ -54,12 +54,13 @@ result<void> make_unnamed(const std::string& folder, descriptor& into) {
   return {};
 }
 
-/// Who removes it may be elsewhere by then (chdir). "" is not the root.
+/// Returns the absolute path: the working directory may have changed when the folder is removed. "" is not
+/// the root.
 result<std::string> full(const std::string& folder) {
   return folder.starts_with('/') ? result<std::string>(folder) : sys::real_path(folder.c_str());
 }
 
-/// Made for nobody, it is removed.
+/// Creates a folder with a free name. If no task takes it, it is removed.
 result<std::string> make_folder(const std::string& start) {
   for (int i = 0;; ++i) {
     std::string path = start + detail::unique_digits();
@@ -91,7 +92,7 @@ temp_dir::~temp_dir() {
   try {
     static_cast<void>(detail::remove_all(path_, nullptr));
   } catch (const std::bad_alloc&) {
-    // It stays: there is nobody to tell.
+    // It stays: a destructor cannot report an error.
   }
 }
 
@@ -99,7 +100,7 @@ task<result<temp_dir>> temp_dir::create() { return create_in(usual_folder(), "ro
 
 task<result<temp_dir>> temp_dir::create_in(std::string folder, std::string prefix) {
   if (has_zero(folder) || has_zero(prefix) || prefix.find('/') != std::string::npos) co_return bad_argument();
-  temp_dir made;  // the thread leaves it here: made for nobody, it goes with the frame
+  temp_dir made;  // stored here by the thread: if the task is cancelled it is removed with the frame
   const auto make = [&]() -> result<void> {
     const result<std::string> where = full(folder);
     if (!where.has_value()) return std::unexpected(where.error());

@@ -8,16 +8,16 @@ namespace rota::fs::detail {
 
 namespace {
 
-/// Who reads a pipe waits for who writes it.
+/// A read of a pipe may wait for its writer.
 when_late late_at(std::uint64_t offset) noexcept {
   return offset == sys::no_offset ? when_late::refused : when_late::here;
 }
 
-/// What a worker copies without a stop.
+/// The most that a worker copies at once.
 constexpr std::size_t most_in_place = std::size_t{256} << 10U;
 
-/// Reads what is in memory already, where the task runs. What the system says must not be believed of an end: kernels 5.9 and 5.10 say 0
-/// where they should say that they would wait.
+/// Reads cached data in place. An end that the system reports is not trusted: kernels 5.9 and 5.10 return 0
+/// where they should report that they would wait.
 class cached_read_leaf final : public leaf {
  public:
   cached_read_leaf(int fd, const parts& into, std::uint64_t offset) noexcept
@@ -29,7 +29,7 @@ class cached_read_leaf final : public leaf {
   [[nodiscard]] bool is_ready() noexcept override { return true; }
   cancel_progress try_cancel(cancel_reason /*reason*/) noexcept override { return cancel_progress::ended; }
   [[nodiscard]] const char* what() const noexcept override { return "file read"; }
-  /// 0: it is not there, or nothing is.
+  /// Returns 0 if the data is not cached, or if there is none.
   [[nodiscard]] std::size_t await_resume() const noexcept { return got_; }
 
  private:
@@ -64,7 +64,7 @@ task<std::size_t> read_in_memory(int fd, std::span<std::byte> into, std::uint64_
 }
 
 task<number> read_some(int fd, std::span<std::byte> into, std::uint64_t offset, in_place how) {
-  // Nobody waits for nothing. A ring would say 0 where the system says an error: EISDIR.
+  // An empty read does not wait. A ring would return 0 where the system returns an error: EISDIR.
   if (into.empty() && offset != sys::no_offset) co_return sys::read_at(fd, into, offset);
   if (how == in_place::tried && offset != sys::no_offset) {
     const parts one(into.first(std::min(into.size(), most_in_place)));

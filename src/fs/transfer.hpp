@@ -1,4 +1,4 @@
-// Bytes from and to a file, once.
+// One transfer of bytes from or to a file.
 #pragma once
 
 #include "fs/system_call.hpp"
@@ -13,7 +13,7 @@
 
 namespace rota::fs::detail {
 
-/// Several places, as the system takes them: the first 64 that are not empty.
+/// Several buffers in the form of the system: the first 64 that are not empty.
 class parts {
  public:
   static constexpr std::size_t most = 64;
@@ -24,7 +24,7 @@ class parts {
 
   [[nodiscard]] const iovec* data() const noexcept { return all_.data(); }
   [[nodiscard]] unsigned count() const noexcept { return count_; }
-  /// Cut to so many bytes.
+  /// Cuts the buffers to a total of `bytes`.
   void limit(std::size_t bytes) noexcept;
 
  private:
@@ -44,13 +44,13 @@ class parts {
   unsigned count_ = 0;
 };
 
-/// May a read be tried where the task runs? Not of what is read past the memory of the system (O_DIRECT): it would wait for the disk.
+/// Whether a read may be tried in place. Never with O_DIRECT: it would wait for the disk.
 enum class in_place : unsigned char { tried, never };
 
-/// What is in memory of it, where the task runs; 0: it is not, or there is nothing.
+/// Reads cached data in place. Returns 0 if it is not cached, or if there is none.
 [[nodiscard]] task<std::size_t> read_in_memory(int fd, std::span<std::byte> into, std::uint64_t offset);
 
-// `offset`: sys::no_offset where there are none.
+// `offset`: sys::no_offset for a file without offsets.
 [[nodiscard]] task<number> read_some(int fd, std::span<std::byte> into, std::uint64_t offset, in_place how);
 [[nodiscard]] task<number> write_some(int fd, std::span<const std::byte> from, std::uint64_t offset);
 [[nodiscard]] task<number> read_parts(int fd,

@@ -31,7 +31,7 @@ result<identity> identity_of(int folder) noexcept {
 
 namespace {
 
-/// The first of `left`, which goes on to the next one; unless there is no memory for it.
+/// Takes the first entry of `left`, and advances `left`. If there is no memory, `left` stays.
 void take_entry(int folder, std::span<const std::byte>& left, std::vector<dir_entry>& into) {
   std::span<const std::byte> after = left;
   const sys::folder_entry each = sys::next_entry(after);
@@ -49,7 +49,7 @@ void take_entry(int folder, std::span<const std::byte>& left, std::vector<dir_en
 
 }  // namespace
 
-// The system gives everything once: what there is no memory for is kept for the next time.
+// The system returns everything once: bytes for which there is no memory are kept for the next call.
 result<bool> read_entries(int folder, std::vector<std::byte>& rest, std::vector<dir_entry>& into) {
   if (rest.empty()) {
     rest.resize(std::size_t{32} << 10U);  // not on the stack, which may be small
@@ -112,7 +112,7 @@ result<void> tree::leave() {
   }
   if (!was_link) {
     result<descriptor> opened = open_blocking(here_.get(), "..", for_reading, 0);
-    // A directory that may be read, and not searched, has no way up.
+    // A directory that may be read, but not searched, has no "..".
     if (!opened.has_value() && before) opened = std::move(before);
     result<identity> which =
         opened.has_value() ? identity_of(opened->get()) : std::unexpected(opened.error());

@@ -1,4 +1,4 @@
-// A place in a tree of directories, which goes down and up without a limit.
+// A position in a directory tree; it descends and ascends without a depth limit.
 #pragma once
 
 #include "fs/blocking.hpp"
@@ -12,30 +12,34 @@
 
 namespace rota::fs::detail {
 
-/// Which directory it is.
+/// Identifies a directory.
 struct identity {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
   friend bool operator==(const identity&, const identity&) = default;
 };
 
-/// Appends what the system gives at a time, without "." and ".."; where it does not say of which type an entry is, it is looked at. False: no more.
-/// `rest`: what the system has given, and for which there was no memory yet, comes first.
+/// Appends as many entries as the system returns at a time, without "." and "..". If the system does not tell
+/// the type of an entry, it is looked up. Returns false at the end. `rest`: bytes of the system that could
+/// not be decoded for want of memory; they are decoded first.
 [[nodiscard]] result<bool> read_entries(int folder,
                                         std::vector<std::byte>& rest,
                                         std::vector<dir_entry>& into);
 
-/// A directory that is open, and those above it up to a root, with the names that are left in each. Each is read as a whole, so that one descriptor is
-/// enough: up goes by "..", and what is found there must be the directory that it came from. Blocks.
+/// An open directory and its ancestors up to a root, with the remaining names of each. Each directory is read
+/// as a whole, so one descriptor is enough: it ascends by "..", and must find there the directory that it
+/// came from. Blocks.
 class tree {
  public:
   enum class links : unsigned char { refused, followed };
 
-  /// Opens what `name` is in the directory that is open, or `at` if none is, and goes there. It stays where it was: an error; ENOTDIR, ELOOP: it is no
-  /// directory, or a link. errc::cancelled: `by` has given up; null: nobody can.
+  /// Opens `name` in the open directory, or in `at` if none is open, and moves there. After an error it stays
+  /// where it was; ENOTDIR, ELOOP: `name` is no directory, or a link. errc::cancelled: `by` has given up;
+  /// with null it never gives up.
   [[nodiscard]] result<void> enter(int at, const std::string& name, links how, const awaiting_task* by);
-  /// To the one above; from the root: to nowhere. ESTALE: that is another one by now, and it is nowhere then; so it is if ".." may not be looked for
-  /// any more (EACCES). Where that could never be done nothing was entered from, and the way back is kept.
+  /// Moves to the parent; from the root: to nowhere. ESTALE: the parent is another directory by now, and the
+  /// position is lost. It is also lost if ".." cannot be searched any more (EACCES). If it could never be
+  /// searched, nothing was entered from there, and the way back is kept open.
   [[nodiscard]] result<void> leave();
   void give_up() noexcept;
 
@@ -43,13 +47,13 @@ class tree {
   [[nodiscard]] int here() const noexcept { return here_.get(); }
   [[nodiscard]] const identity& which() const noexcept { return levels_.back().which; }
   [[nodiscard]] const identity& root() const noexcept { return levels_.front().which; }
-  /// It is here, or above.
+  /// Returns true if the directory is the current one or an ancestor.
   [[nodiscard]] bool is_inside(const identity& which) const noexcept;
-  /// So many were entered by links.
+  /// Returns how many ancestors were entered by links.
   [[nodiscard]] std::size_t followed() const noexcept { return followed_; }
-  /// As it was entered.
+  /// Returns the name by which the current directory was entered.
   [[nodiscard]] const std::string& name() const noexcept { return levels_.back().name; }
-  /// Those that are left: the last one is the next.
+  /// Returns the remaining entries: the last one is the next.
   [[nodiscard]] std::vector<dir_entry>& left() noexcept { return levels_.back().left; }
 
  private:
@@ -62,7 +66,8 @@ class tree {
   [[nodiscard]] static result<level> look_into(int folder, const awaiting_task* by);
 
   descriptor here_;
-  // Where the directory that is open was entered from, unless by a link; until it is left, or another one entered.
+  // The directory from which the open one was entered, unless by a link; kept until it is left, or another
+  // one is entered.
   descriptor before_;
   std::vector<level> levels_;
   std::size_t followed_ = 0;
@@ -70,7 +75,7 @@ class tree {
 
 [[nodiscard]] result<identity> identity_of(int folder) noexcept;
 
-/// See remove_dir_all(). Blocks. `by`: null: it goes on to the end.
+/// See remove_dir_all(). Blocks. With `by` null it goes on to the end.
 [[nodiscard]] result<void> remove_all(const std::string& path, const awaiting_task* by);
 
 }  // namespace rota::fs::detail

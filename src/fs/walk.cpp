@@ -24,28 +24,30 @@ std::error_code system(int error) noexcept { return {error, std::generic_categor
 
 }  // namespace
 
-/// `found` and `below` are touched by one thread at a time: the closure's, or the task's that waits for it.
+/// `found` and `below` are used by one thread at a time: that of the closure, or that of the waiting task.
 struct walk::state {
   state(std::string at, walk_options o) : root(std::move(at)), how(o) {}
 
-  /// Some more entries; none: no more, or `by` has given up.
+  /// Finds some more entries. None: the end, or `by` has given up.
   void advance(const awaiting_task& by);
-  /// What has been found there, and what is still to be found.
+  /// Skips entries below that depth, found already or not.
   void skip_below(std::size_t depth);
 
   const std::string root;
   const walk_options how;
   std::deque<walk_entry> found;
-  std::size_t given = 0;  // the depth of what was given last
+  std::size_t given = 0;  // the depth of the last returned entry
   bool was_directory = false;
 
  private:
-  // Each of these has no memory before anything has changed, and can be made again; or it has done what it was to do.
+  // Each of these functions either throws bad_alloc before it has changed anything, and can be called again,
+  // or completes.
   void start(const awaiting_task& by);
   void step(const awaiting_task& by);
-  /// False: `by` has given up; not now.
+  /// Returns false if `by` has given up; the entry is then not visited.
   [[nodiscard]] bool visit(const dir_entry& each, const awaiting_task& by);
-  /// What is entered is found before what is in it. False: as above, and it is not found.
+  /// Records an entry, and enters it if it is a directory. An entered directory is found before its contents.
+  /// Returns false as above; the entry is not found then.
   [[nodiscard]] bool find(walk_entry entry,
                           const std::string& name,
                           tree::links links,
@@ -59,9 +61,9 @@ struct walk::state {
   void sort();
 
   tree place;
-  std::string path;                   // of the directory that is open
-  std::vector<std::size_t> lengths;   // of `path`, above it
-  std::optional<std::size_t> pruned;  // what is deeper than that is left out; a thread sees to it
+  std::string path;                   // of the open directory
+  std::vector<std::size_t> lengths;   // lengths of `path` for its ancestors
+  std::optional<std::size_t> pruned;  // deeper entries are skipped, by the thread
   bool started = false;
 };
 
@@ -91,7 +93,7 @@ void walk::state::step(const awaiting_task& by) {
   try {
     if (visit(each, by)) return;
   } catch (const std::bad_alloc&) {
-    place.left().push_back(std::move(each));  // there is room where it was
+    place.left().push_back(std::move(each));  // its old place is still allocated
     throw;
   }
   place.left().push_back(std::move(each));
@@ -155,7 +157,7 @@ bool walk::state::enter(walk_entry& into,
 }
 
 void walk::state::leave() {
-  // The place for an error is there before there is one.
+  // The place for an error is allocated before there is one.
   found.push_back(
       {.path = path, .depth = place.depth() - 1, .type = file_type::directory, .inode = 0, .error = {}});
   path.resize(lengths.back());
@@ -176,7 +178,7 @@ void walk::state::sort() {
 
 void walk::state::skip_below(std::size_t depth) {
   while (!found.empty() && found.front().depth > depth) found.pop_front();
-  // The walk is still in it, if nothing came after it.
+  // If nothing came after it, the walk is still in that directory.
   if (found.empty()) pruned = depth;
 }
 

@@ -25,8 +25,8 @@ namespace sys = detail::sys;
 
 }  // namespace
 
-/// The descriptor, watched by the driver, and events that have been read and not given. They outlive the frames of who waits: nothing is lost
-/// with a cancellation.
+/// The descriptor, watched by the driver, and events that have been read and not returned. They outlive the
+/// frames of a waiting task: a cancellation loses nothing.
 class watcher::state {
  public:
   state(core::scheduler& owner, driver::io_driver& d, int fd, std::uint32_t slot) noexcept
@@ -74,7 +74,7 @@ class watcher::state {
   alignas(inotify_event) std::array<std::byte, 4096> bytes_;
 };
 
-/// Until there are events, or an error.
+/// Waits until there are events, or an error.
 class watcher::wait final : public leaf {
  public:
   explicit wait(state& of) noexcept : of_(of) {}
@@ -82,7 +82,7 @@ class watcher::wait final : public leaf {
   wait& operator=(const wait&) = delete;
   ~wait() = default;
 
-  /// An event of the driver that came between the try and the wait is consumed, and leads to another try.
+  /// An event of the driver between the try and the wait is consumed, and leads to another try.
   [[nodiscard]] bool is_ready() noexcept override {
     if (done_) return true;
     if (std::exchange(untried_, false)) return try_or_wait();
@@ -117,7 +117,7 @@ class watcher::wait final : public leaf {
 
   state& of_;
   result<void> result_;
-  bool untried_ = false;  // the turn was given up first
+  bool untried_ = false;  // the turn was given up before the first try
   bool done_ = false;
 };
 

@@ -18,7 +18,7 @@ using detail::has_zero;
 using detail::number;
 namespace sys = detail::sys;
 
-/// Behind what is in `into`: some more bytes, at least one; how many.
+/// Appends some more bytes to `into`, at least one; returns how many.
 template <class Bytes>
 number read_piece(int fd, Bytes& into, std::size_t room) {
   const std::size_t before = into.size();
@@ -29,7 +29,7 @@ number read_piece(int fd, Bytes& into, std::size_t room) {
   return got;
 }
 
-/// What it says of its size is a guess: a file of /proc says 0, and others grow meanwhile.
+/// The reported size is only a guess: a file of /proc reports 0, and other files grow meanwhile.
 template <class Bytes>
 result<Bytes> read_all(const std::string& path, std::size_t most, const awaiting_task& by) {
   constexpr std::size_t least = 4096;
@@ -41,7 +41,7 @@ result<Bytes> read_all(const std::string& path, std::size_t most, const awaiting
   if (!info.has_value()) return std::unexpected(info.error());
   if (info->is_file() && info->size > most) return std::unexpected(make_error_code(errc::too_long));
   Bytes all;
-  // And a place to find the end in. A file with holes may say more than there is memory for.
+  // One more byte, to find the end. A file with holes may report more than there is memory for.
   all.reserve(static_cast<std::size_t>(std::min(info->size, most_reserved)) + 1);
   for (;;) {
     if (by.has_given_up()) return detail::given_up();
@@ -58,14 +58,15 @@ result<Bytes> read_all(const std::string& path, std::size_t most, const awaiting
   }
 }
 
-/// Is there nothing at `offset`? Only if that is known at once.
+/// Returns true if there is nothing at `offset`, as far as that is known without waiting.
 bool ends_at(int fd, std::uint64_t offset) noexcept {
   std::byte one{};
   const iovec place{&one, 1};
   return sys::read_cached(fd, &place, 1, offset) == std::size_t{0};
 }
 
-/// A small file that is in memory as a whole, where the task runs: to a thread and back takes longer than that. Empty: it must be read otherwise.
+/// Reads a small, fully cached file in place: the way to a thread and back takes longer. Returns empty if it
+/// must be read otherwise.
 template <class Bytes>
 task<Bytes> read_small(const std::string& path, std::size_t most) {
   constexpr std::size_t most_in_place = std::size_t{64} << 10U;

@@ -16,7 +16,7 @@ using detail::bad_argument;
 using detail::descriptor;
 namespace sys = detail::sys;
 
-/// A file beside another, under a name of its own, that takes the other's name or goes.
+/// A file beside another one, under a name of its own; it is renamed to the other's name, or removed.
 class replacement {
  public:
   replacement(int folder, const std::string& name) noexcept : folder_(folder), name_(name) {}
@@ -26,9 +26,9 @@ class replacement {
     if (is_there_) static_cast<void>(sys::remove_name(folder_, own_name_.c_str(), 0));
   }
 
-  /// `mode`: nothing: as a new file gets it.
+  /// Creates the file. `mode` nothing: as for a new file.
   [[nodiscard]] result<void> make(std::optional<unsigned> mode);
-  /// The mode comes last: a write takes the bits away that give a program its owner's rights.
+  /// Sets the mode last: a write clears the set-user-id and set-group-id bits.
   [[nodiscard]] result<void> fill(std::span<const std::byte> all,
                                   std::optional<unsigned> mode,
                                   bool synced,
@@ -45,7 +45,7 @@ class replacement {
 
 result<void> replacement::make(std::optional<unsigned> mode) {
   constexpr int most_tries = 100;
-  constexpr std::size_t most_kept = 200;  // of 255 bytes, with what is added
+  constexpr std::size_t most_kept = 200;  // of 255 bytes, with the additions
   for (int i = 0; !is_there_; ++i) {
     own_name_ = "." + name_.substr(0, most_kept) + "." + detail::unique_digits();
     auto made = detail::open_blocking(
@@ -80,13 +80,13 @@ result<void> replacement::take_name(const awaiting_task& by) noexcept {
   return renamed;
 }
 
-/// Some file systems have nothing to sync in a directory.
+/// Some file systems cannot sync a directory.
 result<void> sync_folder(int folder) noexcept {
   const result<void> synced = sys::sync_file(folder, false);
   return synced.has_value() || synced.error() != std::errc::invalid_argument ? synced : result<void>();
 }
 
-/// Not the bits that give a program its owner's rights: the owner is another one now.
+/// Without the set-user-id and set-group-id bits: the owner is another one now.
 std::optional<unsigned> mode_for(int folder, const std::string& name, const atomic_options& how) noexcept {
   if (how.mode.has_value()) return how.mode;
   const result<file_info> there = detail::look_at(folder, name.c_str(), AT_SYMLINK_NOFOLLOW);

@@ -41,9 +41,9 @@ void child_state::own(watched_ptr pidfd) noexcept {
 
 child_state::~child_state() {
   if (!is_own_process() || !pidfd_) return;
-  // Before its end is taken: others of its group may live, and the group's id goes with that end.
+  // Before the child is reaped: other processes of its group may live, and reaping frees the id of the group.
   bool ends_soon = false;
-  // EPERM: it has other rights than we have, and ends when it likes.
+  // EPERM: the child has other rights than this process, and ends at its own time.
   if (dropped_ == on_drop::kill)
     ends_soon = (leads_group_ ? signal_group(SIGKILL) : signal(SIGKILL)).has_value();
   if (!take_end()) reap_later(pidfd_.get()->release(), ends_soon);
@@ -86,7 +86,7 @@ result<void> child_state::signal_group(int number) noexcept {
   if (!leads_group_) return because(std::errc::operation_not_permitted);
   if (!pidfd_) return because(std::errc::no_such_process);
   const result<void> did = sys::signal_group(pidfd_.get()->descriptor(), id_, number);
-  // Somebody else has taken its end.
+  // Other code has reaped the child.
   if (!did.has_value() && did.error() == std::errc::no_child_process)
     return because(std::errc::no_such_process);
   return did;
@@ -98,7 +98,7 @@ watched_leaf::attempt exit_leaf::try_once() noexcept {
   return of_->reap().has_value() ? attempt::done : attempt::would_block;
 }
 
-// Known, so nothing is asked any more.
+// The result is known, so reap() does not ask the kernel.
 result<exit_status> exit_leaf::await_resume() const noexcept {
   if (failed_) return std::unexpected(failed_);
   return *of_->reap();

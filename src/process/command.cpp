@@ -78,7 +78,7 @@ command& command::merge_err_into_out() noexcept {
   return *this;
 }
 
-// Below 0 it would be a number that the system, or a recipe, takes for something else.
+// A negative number has another meaning for the system, or for a recipe.
 command& command::process_group(int group) {
   if (group < 0)
     throw std::invalid_argument("process::command::process_group: group is " + std::to_string(group) +
@@ -97,7 +97,7 @@ command& command::dropped(on_drop what) noexcept {
   return *this;
 }
 
-// None of them is a coroutine: what they are called on may be gone when the task begins.
+// None of them is a coroutine: the command may be destroyed before the task begins.
 task<result<child>> command::spawn() const { return detail::spawn(recipe_); }
 task<result<exit_status>> command::run() const { return detail::run(recipe_); }
 task<result<captured>> command::output(output_options how) const { return detail::output(recipe_, how); }

@@ -15,7 +15,8 @@ namespace rota {
 
 namespace detail {
 
-/// The gate, and who listens. Lives as long as anybody refers to it: the gate's events may be set beside the end of whoever waited for them.
+/// The gate and the listening task. It lives as long as there is a reference: the events of the gate may be
+/// set while the waiters of these events end.
 class shutdown_state {
  public:
   shutdown_state() noexcept = default;
@@ -28,25 +29,27 @@ class shutdown_state {
   void trigger(int number) noexcept {
     int none = 0;
     if (!gate.is_closed()) {
-      // relaxed. Published by the gate: whoever has seen it closed sees this. The first number stays. failure: relaxed. Nothing is read.
+      // relaxed: published by the gate: a thread that has seen it closed reads this. The first number stays.
+      // failure: relaxed: nothing is read.
       signal_.compare_exchange_strong(none, number, base::order::relaxed, base::order::relaxed);
     }
     static_cast<void>(gate.close());
   }
   [[nodiscard]] int signal() const noexcept {
     if (!gate.is_closed()) return 0;
-    // relaxed. The gate was seen closed.
+    // relaxed: the gate was seen closed.
     return signal_.load(base::order::relaxed);
   }
 
-  join_handle<void> listener;  // its owner's
+  join_handle<void> listener;  // used by its owner only
 
   void retain() noexcept {
-    // relaxed. The caller owns a reference.
+    // relaxed: the caller owns a reference.
     references_.fetch_add(1, base::order::relaxed);
   }
   void release() noexcept {
-    // acq_rel. release: my last use happens before the end. acquire: if I end it, every other's has happened.
+    // acq_rel: release: this last use happens before the delete. acquire: before the delete, all other uses
+    // have happened.
     if (references_.fetch_sub(1, base::order::acq_rel) == 1) delete this;
   }
 
@@ -71,7 +74,7 @@ shutdown_state& shutdown_ref::operator*() const noexcept {
 
 namespace {
 
-/// The first signal. With this the subscription ends.
+/// Waits for the first signal. The subscription ends with this task.
 task<void> listen(shutdown_ref state, unix_signal signals) {
   const int number = co_await signals.next();
   state->trigger(number);
@@ -89,7 +92,7 @@ io::result<graceful_shutdown> graceful_shutdown::open(std::initializer_list<int>
   auto signals = unix_signal::open(numbers);
   if (!signals.has_value()) return std::unexpected(signals.error());
   try {
-    // Not rota::spawn: a deadline of this place is not the listener's.
+    // Not rota::spawn: the listener must not inherit a deadline of this place.
     auto listening = detail::listen(made.state_, std::move(*signals));
     state->listener = core::spawn_on(core::current_scheduler(), std::move(listening));
   } catch (const std::bad_alloc&) {

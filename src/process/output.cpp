@@ -11,15 +11,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A killed process ends when the kernel lets it.
+/// How long `run` and `output` wait for a killed process: it ends when the kernel lets it.
 constexpr auto patience = 1s;
 
-/// All that comes until the other side is closed.
+/// Reads until the other side is closed.
 task<void> fill(pipe_reader& from, std::string& into, std::size_t most, std::error_code& failed, scope& all) {
-  constexpr std::size_t piece = std::size_t{64} << 10U;  // what a pipe holds
+  constexpr std::size_t piece = std::size_t{64} << 10U;  // the capacity of a pipe
   std::size_t size = 0;
   for (;;) {
-    // One more than there may be: to see that there is.
+    // One more byte than allowed, to detect too much output.
     const std::size_t left = most - size;
     const std::size_t room = piece <= left ? piece : left + 1;
     into.resize(size + room);
@@ -36,12 +36,12 @@ task<void> fill(pipe_reader& from, std::string& into, std::size_t most, std::err
 }
 
 task<void> feed(pipe_writer& to, std::span<const std::byte> input) {
-  // Who closes its input does not want the rest.
+  // A process that closes its input does not want the rest.
   static_cast<void>(co_await to.write_all(input));
   to.close();
 }
 
-/// What is said, and why not all of it.
+/// The output, and why it is not complete.
 struct talk {
   captured got;
   std::error_code out_failed;

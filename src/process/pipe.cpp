@@ -17,8 +17,9 @@ watched_leaf::attempt pipe_read_leaf::try_once() noexcept {
 }
 
 watched_leaf::attempt pipe_write_leaf::try_once() noexcept {
-  // Many bytes fill the pipe, and it comes back for more; result_ counts what has gone. A reader that drains the pipe as fast as it is
-  // filled never makes this write wait, so it gives its turn up as a write to a socket does.
+  // Many bytes fill the pipe, and the operation is tried again for the rest; result_ counts the written
+  // bytes. A reader that drains the pipe as fast as it is filled never makes this write wait, so it gives its
+  // turn up as a write to a socket does.
   while (!from_.empty()) {
     const result<std::size_t> put = sys::write(descriptor(), from_.data(), from_.size());
     if (!put.has_value()) {
@@ -39,7 +40,8 @@ namespace {
 
 result<watched_ptr> adopt(int fd) noexcept {
   result<void> changed = sys::set_nonblocking(fd);
-  // A child that had the writing end would keep the reader from its end. The three that children inherit stay as they are.
+  // A child that inherited the write end would keep the reader from its end. The three descriptors that
+  // children inherit stay as they are.
   if (changed.has_value() && fd > STDERR_FILENO) changed = sys::close_at_exec(fd);
   if (!changed.has_value()) {
     sys::close(fd);

@@ -17,22 +17,26 @@ namespace sys = base::sys;
 namespace {
 
 // PROTOCOL: reaper
-//   One thread for the process, only while there is somebody to wait for: it sleeps in an epoll of its own in which their pidfds are. That epoll is
-//   also the list: nothing is allocated for a child.
+//   One thread for the process, only while there are children to wait for. It sleeps in an epoll of its own
+//   that watches their pidfds. That epoll is also the list: nothing is allocated for a child.
 //
-//   epoll_     -1, or opened when it was asked for first; never closed              under `lock_`
+//   epoll_     -1, or opened at its first use; never closed                         under `lock_`
 //   waited_    children in it                                                       under `lock_`
-//   runs_      the thread is there, and will look at waited_ before it ends         under `lock_`
-//   made_      whose all of this is: a fork begins anew. The epoll that it has is its parent's, too, and stays as it is; the lock may be taken
+//   runs_      the thread exists, and will check waited_ before it ends             under `lock_`
+//   made_      the process that owns this state: a fork makes it anew. The epoll that a fork has is shared
+//              with its parent and stays as it is; the lock may be held there
 //
 //   add:     lock · into the epoll · waited_ + 1 · no thread: start one · unlock
-//   thread:  wait · each event: ask for the end, out of the epoll, close · lock · waited_ - so many · none: not runs_, end · unlock
+//   thread:  wait · each event: reap, out of the epoll, close · lock · waited_ - so many · none: not runs_,
+//            end · unlock
 //
-//   I1  waited_ > 0 implies runs_, unless the system has refused a thread; the next child asks for one again.
-//   Its thread may outlive every runtime, so all that it uses is of static storage and has no destructor.
+//   I1  waited_ > 0 implies runs_, unless the system has refused a thread; the next child tries to start one
+//       again.
+//   The thread may outlive every runtime, so all that it uses has static storage and no destructor.
 class reaper {
  public:
-  /// False: it could not be taken, or `soon`, and there is no thread to look at it.
+  /// Adds a child. Returns false if it could not be added, or if `soon` and there is no thread to wait for
+  /// it.
   bool add(int pidfd, bool soon) noexcept {
     made_.ensure(base::this_process_id(), [this]() noexcept { begin(); });
     const base::lock_guard lock(lock_);
@@ -54,7 +58,7 @@ class reaper {
     runs_ = false;
   }
 
-  /// Whoever finds no room for one leaves it to the next who comes.
+  /// Opens the epoll. If it cannot be opened the next call tries again.
   bool has_epoll() noexcept {
     if (epoll_ != -1) return true;
     const auto made = sys::epoll_create();
@@ -86,7 +90,8 @@ class reaper {
     }
   }
 
-  /// An event may come late, for a number that means something else by now: then there is no end to be asked for.
+  /// Reaps one child. An event may come late, for a number that means another file by now: then there is
+  /// nothing to reap.
   bool see_to(int pidfd) const noexcept {
     const auto end = sys::reap_process(pidfd);
     const bool is_over =
@@ -110,7 +115,8 @@ constinit reaper the_reaper;
 
 void reap_later(int pidfd, bool soon) noexcept {
   if (the_reaper.add(pidfd, soon)) return;
-  // No descriptor, no memory, no thread. Who was killed ends at once, or as soon as the kernel lets it; for the other its zombie stays.
+  // No descriptor, no memory or no thread. A killed child ends at once, or as soon as the kernel lets it;
+  // another child stays as a zombie.
   if (soon) sys::reap_process_blocking(pidfd);
   sys::close(pidfd);
 }

@@ -1,9 +1,10 @@
-// Children that nobody waits for any more.
+// Reaps children for which no task waits any more.
 #pragma once
 
 namespace rota::process::detail {
 
-/// Owns `pidfd`: asks for the child's end when it has come, so that no zombie stays. `soon`: it has been killed. Any thread.
+/// Takes ownership of `pidfd` and reaps the child when it has ended, so that no zombie stays. `soon`: it has
+/// been killed. Any thread.
 void reap_later(int pidfd, bool soon) noexcept;
 
 }  // namespace rota::process::detail

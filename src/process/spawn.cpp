@@ -15,10 +15,12 @@ namespace rota::process::detail {
 
 namespace {
 
-/// A pool may have hundreds of threads, and would use them all if a thousand commands were started at once: the kernel takes turns anyway.
+/// A pool may have hundreds of threads, and a thousand simultaneous starts would use them all. The kernel
+/// serialises the starts anyway.
 constexpr unsigned at_a_time = 16;
 
-/// Never destroyed: a task may still wait for it when the program exits. A fork does not have who has some of its parent's permits.
+/// Never destroyed: a task may still wait for it when the program exits. A fork has none of the tasks that
+/// hold permits of its parent.
 union turns {
   constexpr turns() noexcept : none() {}
   turns(const turns&) = delete;
@@ -47,7 +49,7 @@ task<std::error_code> starter::start() {
   const auto turn = co_await all_turns().acquire();
   if (!turn.has_value()) co_return turn.error();
   const auto held = sync::semaphore::permit::adopt(all_turns(), 1);
-  // A cancellation waits for its end, so it may refer to this.
+  // A cancellation waits for its end, so it may refer to this object.
   auto work = spawn_blocking([this]() noexcept { starting_.start(); });
   co_await work;
   co_return starting_.error() ? starting_.error() : make_child();
@@ -95,7 +97,7 @@ task<result<exit_status>> starter::wait() {
 
 task<void> starter::end() {
   if (!made_.has_value() && starting_.pidfd() != -1) static_cast<void>(make_child());
-  // What it has left behind goes with the object, or is left alone.
+  // Processes that the child has left behind are handled by the destructor of the object, or left alone.
   if (!made_.has_value() || has_ended_) co_return;
   static_cast<void>(starting_.leads_group() ? made_->signal_group(SIGKILL) : made_->kill());
   static_cast<void>(co_await made_->wait());
@@ -105,7 +107,7 @@ task<result<child>> spawn(recipe what) {
   starter all(std::move(what));
   const std::error_code failed = co_await all.start();
   if (!failed) co_return std::move(all.made());
-  // A process without its pipes is none that was asked for.
+  // A process without its pipes is not what the caller asked for.
   co_await all.end();
   co_return std::unexpected(failed);
 }

@@ -1,4 +1,4 @@
-// How a command becomes a child.
+// Turns a command into a child.
 #pragma once
 
 #include "process/starting.hpp"
@@ -10,7 +10,8 @@
 
 namespace rota::process::detail {
 
-/// A command that is being started, and the child that it becomes. What it refers to lies in the frame of whoever awaits it.
+/// A command that is being started, and the child that it becomes. It must live in a frame of the awaiting
+/// task.
 class starter {
  public:
   explicit starter(recipe what) noexcept : what_(std::move(what)), starting_(what_) {}
@@ -18,12 +19,14 @@ class starter {
   starter& operator=(const starter&) = delete;
   ~starter() = default;
 
-  /// Afterwards there is a child, or the error. Cancelled: the process may run all the same, and end() knows of it.
+  /// Makes the child, or returns the error. After a cancellation the process may run all the same; end()
+  /// handles it.
   [[nodiscard]] task<std::error_code> start();
   [[nodiscard]] child& made() noexcept { return *made_; }
-  /// Until it has ended.
+  /// Waits until the child has ended.
   [[nodiscard]] task<result<exit_status>> wait();
-  /// If there is a process, and nobody has waited for it to its end: it is killed, its group if it leads one, and waited for.
+  /// If there is a process that has not been waited for to its end: kills it (its group if it leads one), and
+  /// waits for it.
   [[nodiscard]] task<void> end();
 
  private:
@@ -33,7 +36,7 @@ class starter {
   const recipe what_;
   starting starting_;
   std::optional<child> made_;
-  bool has_ended_ = false;  // and somebody has waited for that
+  bool has_ended_ = false;  // and wait() has returned that end
 };
 
 [[nodiscard]] task<result<child>> spawn(recipe what);

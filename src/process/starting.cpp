@@ -27,7 +27,7 @@ void close_and_forget(int& fd) noexcept {
   if (fd != -1) sys::close(std::exchange(fd, -1));
 }
 
-/// For a second, in a thread that may block.
+/// Retries for a second, in a thread that may block.
 constexpr int most_tries = 1000;
 void pause_before_next_try() noexcept {
   base::atomic<std::uint32_t> nobody{0};
@@ -46,7 +46,7 @@ starting::~starting() {
   if (pidfd_ == -1) return;
   const auto killed =
       leads_group() ? sys::signal_group(pidfd_, id_, SIGKILL) : sys::signal_process(pidfd_, SIGKILL);
-  // EPERM: it has other rights than we have, and ends when it likes.
+  // EPERM: the process has other rights than this one, and ends at its own time.
   reap_later(pidfd_, killed.has_value());
 }
 
@@ -65,7 +65,7 @@ bool starting::has_bad_text() const noexcept {
   return false;
 }
 
-// posix_spawn takes what it does not change as what it might.
+// posix_spawn takes non-const pointers to strings that it does not change.
 void starting::set_arguments() {
   arguments_.reserve(what_.arguments.size() + 2);
   arguments_.push_back(const_cast<char*>(what_.program.c_str()));
@@ -92,7 +92,8 @@ void starting::set_environment() {
   environment_.push_back(nullptr);
 }
 
-/// What the child gets is above 2 here, so that it can be copied to any of the three whatever was copied before.
+/// The child's descriptors have numbers above 2 here, so that each can be copied to any of the three in any
+/// order.
 std::error_code starting::set_file(int number) {
   const stdio& file = what_.files[number];
   if (file.what() == stdio::kind::descriptor) {
@@ -109,7 +110,8 @@ std::error_code starting::set_file(int number) {
   return {};
 }
 
-/// A process that has closed its 1 has something else there by now, perhaps, which is closed in the child. A copy of it would not be.
+/// If this process has closed its 1, that number may now be another file, which is close-on-exec. A copy
+/// would not be.
 bool starting::merges_into_nothing() const noexcept {
   const stdio::kind out = what_.files[STDOUT_FILENO].what();
   const bool inherits = out == stdio::kind::unset || out == stdio::kind::inherit;
@@ -127,7 +129,7 @@ std::error_code starting::begin() {
   return {};
 }
 
-/// What forbids a descriptor for the process, or leaves no room for one, is found before there is a process.
+/// A missing permission or lack of descriptors is detected before there is a process.
 void starting::start() noexcept {
   const auto spare = sys::open_own_process();
   if (spare.has_value()) {
@@ -164,17 +166,19 @@ void starting::start_with(int spare) noexcept {
 void starting::watch_process(int spare) noexcept {
   auto pidfd = sys::open_process(id_);
   close_and_forget(spare);
-  // Its place may be another thread's at once. So may those of the pipes, which nobody needs if there is no descriptor.
+  // Another thread may take the freed number at once. It may also take those of the pipes, which are useless
+  // without a pidfd.
   for (int tries = 0; must_retry(pidfd) && tries < most_tries; ++tries) {
     if (tries != 0 && !close_own_end()) pause_before_next_try();
     pidfd = sys::open_process(id_);
   }
   if (!pidfd.has_value()) {
-    // ESRCH: its end was taken by somebody else, and nothing else is wrong.
+    // ESRCH: other code has reaped the process; nothing else is wrong.
     if (pidfd.error() != std::errc::no_such_process) error_ = pidfd.error();
     return;
   }
-  // Where SIGCHLD is ignored, or somebody asks for all ends, it may have gone already, and its id be another's.
+  // If SIGCHLD is ignored, or other code reaps all children, the process may have gone already, and its id be
+  // another's.
   if (sys::look_at_process(*pidfd).has_value()) {
     pidfd_ = *pidfd;
   } else {

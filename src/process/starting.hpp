@@ -1,4 +1,4 @@
-// All that is needed while a process is started, and that must not be left behind if it is not.
+// The resources of a process start, released if the start fails.
 #pragma once
 
 #include "base/sys/processes.hpp"
@@ -11,8 +11,10 @@
 
 namespace rota::process::detail {
 
-/// Threads       begin() in the task, start() in a thread that may block, the rest in the task again: one after the other.
-/// Ownership     Descriptors, and the process, until they are taken: what is not taken is closed, and killed.
+/// Threads       begin() in the task, start() in a thread that may block, the rest in the task again: one
+///               after the other.
+/// Ownership     Owns descriptors and the process until they are taken. The destructor closes the former and
+///               kills the latter.
 class starting {
  public:
   explicit starting(const recipe& what) noexcept : what_(what) {}
@@ -20,16 +22,17 @@ class starting {
   starting& operator=(const starting&) = delete;
   ~starting();
 
-  /// Strings and descriptors. Throws std::bad_alloc.
+  /// Prepares strings and descriptors. Throws std::bad_alloc.
   [[nodiscard]] std::error_code begin();
-  /// The process. Blocks.
+  /// Starts the process. Blocks.
   void start() noexcept;
   [[nodiscard]] std::error_code error() const noexcept { return error_; }
 
   [[nodiscard]] int id() const noexcept { return id_; }
-  /// Of 0, 1, 2: this process's end, if it is a pipe; else -1. The caller's from now on.
+  /// Returns this process's end of the pipe for 0, 1 or 2, or -1 if there is none. The caller owns it from
+  /// now on.
   [[nodiscard]] int take_pipe(int number) noexcept;
-  /// -1: the process had gone.
+  /// Returns -1 if the process had gone.
   [[nodiscard]] int pidfd() const noexcept { return pidfd_; }
   void give_pidfd(int pidfd) noexcept { pidfd_ = pidfd; }
   [[nodiscard]] bool leads_group() const noexcept { return what_.leads_session || what_.group == 0; }

@@ -25,14 +25,18 @@ constexpr int last_number = 64;
 constexpr std::size_t subscriptions_per_number = 16;
 
 // PROTOCOL: subscriptions to one signal
-//   fds      written under the lock of `table_mutex`; read by the handler, which may run at any moment on any thread
-//   pending  a bit for each subscription's slot; set by the handler before it writes the descriptor, taken by the task
-// The handler reads a descriptor, sets the bit, writes. A subscription that ends takes its descriptor out of the table
-// and only then closes it; a handler that read it just before writes to a closed descriptor, or to the one that has got
-// its number meanwhile: eventfds of this table are therefore never closed, but kept for the next subscription.
-// A signal that every thread blocks reaches no handler. It is read from a subscription's signalfd, and whoever has read it calls the handler
-// for all: a signal is delivered or read, never both.
-// A fork has this table, and eventfds that are the parent's as well: it closes them, and hands none on.
+//   fds      written under the lock of `table_mutex`; read by the handler, which may run at any moment on any
+//            thread
+//   pending  a bit for each subscription's slot; set by the handler before it writes the descriptor, taken by
+//            the task
+// The handler reads a descriptor, sets the bit, and writes. A subscription that ends removes its descriptor
+// from the table. A handler that has read it just before writes to it later. If it were closed, that write
+// could go to another file that has got its number. So eventfds of this table are never closed, but kept for
+// the next subscription.
+// A signal that every thread blocks reaches no handler. It is read from the signalfd of a subscription, and
+// the reader calls the handler for all subscriptions. A signal is delivered or read, never both.
+// A fork has this table, and eventfds that it shares with the parent: it closes them, and does not reuse
+// them.
 struct slot {
   base::atomic<int> fd{-1};
   base::atomic<std::uint32_t> pending{0};
@@ -45,7 +49,7 @@ struct entry {
 
 base::mutex table_mutex;
 std::array<entry, last_number + 1> table;
-/// Room for all that can be subscribed at once.
+/// One place for each possible subscription.
 int spare_fds[subscriptions_per_number * last_number];
 std::size_t spare_count = 0;
 std::uint64_t spare_process = 0;
@@ -53,10 +57,10 @@ std::uint64_t spare_process = 0;
 void handle(int number) {
   const int saved = errno;
   for (slot& s : table[static_cast<std::size_t>(number)].slots) {
-    // acquire. Pairs with subscribe(): the descriptor is open.
+    // acquire: pairs with subscribe(): the descriptor is open.
     const int fd = s.fd.load(base::order::acquire);
     if (fd == -1) continue;
-    // release. Pairs with take_pending().
+    // release: pairs with take_pending().
     s.pending.store(1, base::order::release);
     base::sys::signal_event_fd(fd);
   }
@@ -67,7 +71,7 @@ bool can_be_caught(int number) noexcept {
   return number >= first_number && number <= last_number && number != SIGKILL && number != SIGSTOP;
 }
 
-/// Under the lock.
+/// Installs the handler. The lock is held.
 std::error_code install(int number, entry& e) noexcept {
   struct sigaction action{};
   action.sa_handler = handle;
@@ -77,21 +81,21 @@ std::error_code install(int number, entry& e) noexcept {
   return done.has_value() ? std::error_code() : done.error();
 }
 
-/// Under the lock.
+/// Puts `fd` into a free slot. The lock is held.
 std::error_code subscribe(int number, int fd) noexcept {
   entry& e = table[static_cast<std::size_t>(number)];
   for (slot& s : e.slots) {
-    // relaxed. Only changed under the lock.
+    // relaxed: only changed under the lock.
     if (s.fd.load(base::order::relaxed) != -1) continue;
-    // relaxed. Before the descriptor is seen.
+    // relaxed: before the descriptor is published.
     s.pending.store(0, base::order::relaxed);
-    // release. Pairs with handle().
+    // release: pairs with handle().
     s.fd.store(fd, base::order::release);
     const std::error_code failed = e.used == 0 ? install(number, e) : std::error_code();
     if (!failed) {
       ++e.used;
     } else {
-      // relaxed. No handler was installed that could have read it.
+      // relaxed: no handler was installed that could have read it.
       s.fd.store(-1, base::order::relaxed);
     }
     return failed;
@@ -99,32 +103,32 @@ std::error_code subscribe(int number, int fd) noexcept {
   return std::make_error_code(std::errc::too_many_files_open);
 }
 
-/// Under the lock. Those of the process that this one is a fork of are not for its subscriptions.
+/// Closes the spares of the process that this one is a fork of. The lock is held.
 void forget_foreign_spares() noexcept {
   const std::uint64_t here = base::this_process_id();
   if (std::exchange(spare_process, here) == here) return;
   while (spare_count != 0) base::sys::close(spare_fds[--spare_count]);
 }
 
-/// Under the lock. A descriptor that no subscription uses any more, for the next one.
+/// Keeps a descriptor that no subscription uses any more for the next one. The lock is held.
 void keep_spare(int fd) noexcept {
   forget_foreign_spares();
   if (spare_count < std::size(spare_fds)) spare_fds[spare_count++] = fd;
 }
 
-/// Under the lock. -1: there is none.
+/// Returns a spare, or -1 if there is none. The lock is held.
 int take_spare() noexcept {
   forget_foreign_spares();
   return spare_count != 0 ? spare_fds[--spare_count] : -1;
 }
 
-/// Under the lock.
+/// Removes `fd` from its slot. The lock is held.
 void unsubscribe(int number, int fd) noexcept {
   entry& e = table[static_cast<std::size_t>(number)];
   for (slot& s : e.slots) {
-    // relaxed. Only changed under the lock.
+    // relaxed: only changed under the lock.
     if (s.fd.load(base::order::relaxed) != fd) continue;
-    // relaxed. A handler that still has it writes to a descriptor that stays open.
+    // relaxed: a handler that has read it before writes to a descriptor that stays open.
     s.fd.store(-1, base::order::relaxed);
     if (--e.used == 0) static_cast<void>(base::sys::set_signal_action(number, e.before, nullptr));
   }
@@ -156,7 +160,8 @@ class signal_source {
       if (watched_) driver_->remove_open(slot_, fd_);
       keep_spare(fd_);
     } else {
-      // In a fork: the driver's epoll is the parent's, too, and so is what it watches.
+      // In a fork the epoll of the driver is shared with the parent, and so is its set of watched
+      // descriptors.
       if (watched_) driver_->remove(slot_);
       base::sys::close(fd_);
     }
@@ -172,12 +177,12 @@ class signal_source {
     return watch_blocked();
   }
 
-  /// 0: none is pending.
+  /// Takes a pending number. Returns 0 if none is pending.
   [[nodiscard]] int take_pending() noexcept {
     for (int n = first_number; n <= last_number; ++n) {
       if ((numbers_ & bit(n)) == 0) continue;
       for (slot& s : table[static_cast<std::size_t>(n)].slots) {
-        // acquire, then acq_rel. Pairs with handle().
+        // acquire, then acq_rel: pairs with handle().
         if (s.fd.load(base::order::acquire) == fd_ && s.pending.exchange(0, base::order::acq_rel) != 0)
           return n;
       }
@@ -185,24 +190,26 @@ class signal_source {
     return 0;
   }
 
-  /// Taken, but whoever took it was cancelled before it saw it: the next one does.
+  /// Returns a number that a wait has taken and that was cancelled before it could return it. The next wait
+  /// takes it.
   void put_back(int number) noexcept {
     for (slot& s : table[static_cast<std::size_t>(number)].slots) {
-      // relaxed. This subscription's own entry, which stays while it lives.
+      // relaxed: this subscription's own entry, which stays while it lives.
       if (s.fd.load(base::order::relaxed) != fd_) continue;
-      // release. Pairs with take_pending(), as the handler's does.
+      // release: pairs with take_pending(), as in the handler.
       s.pending.store(1, base::order::release);
     }
   }
 
-  /// True: a number is there. `make_waker`: called for each of the two that may say so.
+  /// Takes a number, or waits. Returns true if there is a number. `make_waker`: called for each of the two
+  /// descriptors.
   template <class MakeWaker>
   [[nodiscard]] bool take_or_wait(int& number, MakeWaker make_waker) noexcept {
     for (;;) {
       number = take_pending();
       if (number != 0) return true;
       if (take_blocked()) continue;
-      // A signal between the look and the wait is an event that arm() finds: look again.
+      // A signal between the check and the wait is an event that arm() finds: check again.
       waker of_handler = make_waker();
       if (events().arm(driver::direction::read, of_handler)) {
         base::sys::clear_event_fd(fd_);
@@ -213,7 +220,7 @@ class signal_source {
       events().disarm(driver::direction::read);
     }
   }
-  /// An event has come, and nobody waits for another one.
+  /// Ends the wait if an event has arrived. Returns false if there is none.
   [[nodiscard]] bool stop_if_ready() noexcept {
     const bool told = events().take_ready(driver::direction::read);
     const bool readable = blocked().take_ready(driver::direction::read);
@@ -261,7 +268,8 @@ class signal_source {
     return {};
   }
 
-  /// Those that no handler has got, for all who have subscribed to them. False: there were none.
+  /// Reads signals that reached no handler, and calls the handler for all subscriptions. Returns false if
+  /// there were none.
   [[nodiscard]] bool take_blocked() const noexcept {
     bool found = false;
     for (int n = base::sys::read_signal_fd(blocked_fd_); n != 0; n = base::sys::read_signal_fd(blocked_fd_)) {
@@ -271,7 +279,7 @@ class signal_source {
     return found;
   }
 
-  /// Its memory is held, and the driver with it: a subscription may outlive its runtime.
+  /// Its memory is kept, and the driver with it: a subscription may outlive its runtime.
   core::scheduler* owner_;
   driver::io_driver* driver_;
   int fd_;
@@ -330,7 +338,7 @@ bool unix_signal::next_leaf::is_ready() noexcept {
 }
 
 cancel_progress unix_signal::next_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
-  // Taken at once, but the turn was given up before the task went on.
+  // The number was taken at once, but the turn was given up before the task went on.
   if (number_ != 0) {
     source_->put_back(number_);
   } else {

@@ -34,7 +34,7 @@ watched::watched(core::scheduler& owner, driver::io_driver& d, int fd, std::uint
 }
 
 watched::~watched() {
-  // First no event counts any more, then the number may be given to another descriptor.
+  // First remove it from the driver; then another descriptor may get the number.
   if (fd_ != -1) {
     driver_->remove(slot_);
     if (!closing_.is_over()) base::sys::close(fd_);
@@ -49,7 +49,7 @@ void watched::leave() noexcept {
 void watched::close() noexcept {
   const closing::on_close then = closing_.close();
   if (then == closing::on_close::was_closed) return;
-  // In a fork nobody waits, and a thread of the parent may have been under the registration's lock.
+  // In a fork no task waits, and a thread of the parent may have held the lock of the registration.
   if (driver_->is_own_process()) events().end();
   if (then == closing::on_close::wake_and_close_descriptor) base::sys::close(fd_);
 }
@@ -69,8 +69,8 @@ void watched_ptr::close() const noexcept {
   if (watched_ != nullptr) watched_->close();
 }
 
-/// The last operation of a turn gives the turn up before it is tried: a cancellation that comes meanwhile finds that
-/// nothing was done, so nothing is lost.
+/// The last operation of a turn gives the turn up before it is tried. So a cancellation meanwhile finds that
+/// nothing was done, and nothing is lost.
 bool watched_leaf::start() {
   if (done_) begin_anew();
   done_ = untried_ = paused_ = false;
@@ -91,7 +91,7 @@ watched_leaf::attempt watched_leaf::try_unless_closed() noexcept {
   return did;
 }
 
-/// An event that came between the try and the wait is consumed, and leads to another try.
+/// An event between the try and the wait is consumed, and leads to another try.
 bool watched_leaf::try_or_wait() noexcept {
   const driver::direction d = for_writing_ ? driver::direction::write : driver::direction::read;
   for (;;) {
@@ -121,13 +121,13 @@ cancel_progress watched_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
   return cancel_progress::ended;
 }
 
-/// The task waits in the queue behind those that are ready, and tries again after them.
+/// The task is queued behind the ready ones, and tries again after them.
 bool watched_leaf::gives_turn_up() noexcept {
   if (has_spent_budget()) {
     make_waker().wake();
     return true;
   }
-  // The system call that follows counts as one operation, however little it moves.
+  // The next system call counts as one operation, however little it moves.
   charge(core::bytes_per_operation + 1);
   return false;
 }

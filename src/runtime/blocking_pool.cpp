@@ -25,7 +25,7 @@ blocking_pool& pool_of(header& task) noexcept { return static_cast<blocking_pool
 
 }  // namespace
 
-// A closure's task is listed, counted and reported by the scheduler of the runtime; only its queue is here.
+// The scheduler of the runtime lists, counts and reports the task of a closure; only its queue is here.
 const core::scheduler_ops blocking_pool::ops_table{
     .admit =
         [](core::scheduler& s) noexcept {
@@ -44,7 +44,7 @@ const core::scheduler_ops blocking_pool::ops_table{
     .rename = [](core::scheduler& s,
                  header& task,
                  void* name) noexcept { of(s).tasks_.tasks().rename(task, name); },
-    // Without room among the births it is not noted: enter() tells by the registry whether it is new.
+    // If the births are full the task is not noted: enter() tells by the registry whether it is new.
     .born =
         [](core::scheduler& s, header& task) noexcept {
           task.birth = of(s).tasks_.newborn().note_foreign(task.id, task.label.site());
@@ -73,8 +73,8 @@ const core::scheduler_ops blocking_pool::ops_table{
     .freed = [](core::scheduler& s) noexcept { of(s).tasks_.note_freed(); },
 };
 
-// Its threads sleep at once: whoever looked for work meanwhile would take the time of the workers. And what blocks on them lends its
-// role, or is a closure, which may.
+// The threads sleep at once: polling for work would take processor time from the workers. There are no
+// blocking regions: a task that blocks on these threads lends its role, and a closure may block.
 blocking_pool::blocking_pool(sched::scheduler& tasks, const pool::pool_options& options)
     : core::scheduler{&ops_table},
       tasks_(tasks),
@@ -88,12 +88,13 @@ blocking_pool::blocking_pool(sched::scheduler& tasks, const pool::pool_options& 
   process = tasks.process;
 }
 
-// ---- those who watch ------------------------------------------------------------------------------------------------
+// ---- watchers ---------------------------------------------------------------------------------------------
 
-/// Under the lock, after something has ended. True: tell() is to follow.
+/// Records that something has ended. The lock is held. Returns true if the caller must call tell()
+/// afterwards.
 bool blocking_pool::note_change() noexcept {
   if (watchers_ == 0) return false;
-  // relaxed. The lock orders it; the sleeper only compares.
+  // relaxed: the lock orders it; the sleeper only compares.
   changed_.fetch_add(1, base::order::relaxed);
   return true;
 }
@@ -102,7 +103,7 @@ void blocking_pool::tell(bool watched) noexcept {
   if (watched) base::futex_wake(&changed_, std::numeric_limits<int>::max());
 }
 
-/// Until `done()` says so, under the lock, or the deadline has passed.
+/// Blocks until `done()`, which is called under the lock, returns true, or the deadline has passed.
 template <class Done>
 void blocking_pool::watch(base::time_point deadline, Done done) noexcept {
   bool counted = false;
@@ -115,14 +116,14 @@ void blocking_pool::watch(base::time_point deadline, Done done) noexcept {
         return;
       }
       if (!std::exchange(counted, true)) ++watchers_;
-      // relaxed. Raised under the same lock.
+      // relaxed: raised under the same lock.
       seen = changed_.load(base::order::relaxed);
     }
     timed_out = base::futex_wait(changed_, seen, deadline) == base::wait_result::timed_out;
   }
 }
 
-// ---- roles ----------------------------------------------------------------------------------------------------------
+// ---- roles ------------------------------------------------------------------------------------------------
 
 bool blocking_pool::start_role(sched::worker& role) noexcept {
   {
@@ -140,7 +141,8 @@ bool blocking_pool::start_role(sched::worker& role) noexcept {
   return false;
 }
 
-/// The role is published as a closure is, so the crew's protocol sees to it that the next free thread takes it.
+/// Publishes the role as a closure is published, so the protocol of the crew makes the next free thread take
+/// it.
 void blocking_pool::offer_role(sched::worker& role) noexcept {
   {
     const base::lock_guard lock(mutex_);
@@ -152,7 +154,8 @@ void blocking_pool::offer_role(sched::worker& role) noexcept {
   threads_.attract();
 }
 
-/// Under the lock: the role that has waited longest. Null if none waits, or if a closure that was queued before it still does.
+/// Returns the role that has waited longest. The lock is held. Returns null if there is none, or if a closure
+/// that was queued before it still waits.
 sched::worker* blocking_pool::take_offered() noexcept {
   sched::worker* const role = offered_;
   if (role == nullptr || accepted_ - queued_ < role->offer().after) return nullptr;
@@ -162,7 +165,8 @@ sched::worker* blocking_pool::take_offered() noexcept {
   return role;
 }
 
-/// A role that was taken may be offered again meanwhile, by the thread that plays it: then it is not this thread's to take.
+/// A taken role may have been offered again meanwhile, by the thread that plays it: then the calling thread
+/// must not take it.
 bool blocking_pool::take_role_back(sched::worker& role) noexcept {
   const base::lock_guard lock(mutex_);
   if (role.offer().by != &base::this_thread_locals()) return false;
@@ -186,24 +190,24 @@ void blocking_pool::play(sched::worker& role) noexcept {
     tasks_.note_outside(-1);  // begun when the task lent the role
     return;
   }
-  // release. Pairs with wait_for_roles().
+  // release: pairs with wait_for_roles().
   roles_ended_.fetch_add(1, base::order::release);
   base::futex_wake(&roles_ended_, 1);
 }
 
 void blocking_pool::wait_for_roles(unsigned roles) noexcept {
   for (;;) {
-    // acquire. Pairs with play(): whatever the roles did is seen.
+    // acquire: pairs with play(): observes everything that the roles did.
     const std::uint32_t ended = roles_ended_.load(base::order::acquire);
     if (ended >= roles) return;
     static_cast<void>(base::futex_wait(roles_ended_, ended, base::never));
   }
 }
 
-/// Under the lock. At the start, and at the end, there are fewer roles than workers.
+/// The lock is held. At the start, and at the end, there are fewer roles than workers.
 unsigned blocking_pool::lent() const noexcept { return playing_ - std::min(playing_, tasks_.workers()); }
 
-// ---- a closure comes ------------------------------------------------------------------------------------------------
+// ---- submission -------------------------------------------------------------------------------------------
 
 void blocking_pool::submit(header& task) noexcept {
   tasks_.note_outside(+1);
@@ -216,13 +220,13 @@ void blocking_pool::submit(header& task) noexcept {
       break;
     case on_enter::refused: end_cancelled(task, cancel_reason::queue_full); break;
     case on_enter::run_here: run_by_caller(task); break;
-    // Admitted just before the shutdown began: threads may have gone already.
+    // Admitted just before the shutdown began: the threads may have gone already.
     case on_enter::too_late: end_cancelled(task, cancel_reason::shutdown); break;
   }
 }
 
 blocking_pool::on_enter blocking_pool::enter(header& task, std::uint64_t& number) noexcept {
-  // One that has begun is back: it has had its place.
+  // A task that has begun and returns has had its place.
   const bool is_new = task.shard == header::not_enrolled;
   const on_enter otherwise = is_new && options_.queue_limit != 0 ? when_full() : on_enter::queued;
   const base::lock_guard lock(mutex_);
@@ -237,14 +241,15 @@ blocking_pool::on_enter blocking_pool::enter(header& task, std::uint64_t& number
   return how;
 }
 
-/// On the thread that submits. A task does not wait in a plain call, nor does a worker's thread.
+/// Called on the submitting thread. Neither a task nor a thread of a worker may wait in a plain call.
 blocking_pool::on_enter blocking_pool::when_full() const noexcept {
   if (options_.on_full == rejection::caller_runs) return on_enter::run_here;
   const bool is_plain = sched::worker::current() == nullptr && core::task_in_sight() == nullptr;
   return options_.on_full == rejection::block && is_plain ? on_enter::queued_in_excess : on_enter::refused;
 }
 
-/// Under the lock: does the closure that was, or will be, queued as the n-th find a thread, or a place within the limit?
+/// Returns true if the closure that was, or will be, queued as the n-th finds a thread, or a place within the
+/// limit. The lock is held.
 bool blocking_pool::has_place(std::uint64_t number) const noexcept {
   if (options_.queue_limit == 0) return true;
   const std::uint64_t outstanding = number - std::min(number, over_);
@@ -256,20 +261,21 @@ void blocking_pool::wait_for_place(std::uint64_t number) noexcept {
   watch(base::never, [this, number] { return cancelling_ || has_place(number); });
 }
 
-/// Whoever submits it is a worker's thread, perhaps: then another one plays that meanwhile, if there is one.
+/// The submitting thread may be that of a worker: then another thread plays the role meanwhile, if there is
+/// one.
 void blocking_pool::run_by_caller(header& task) noexcept {
   const core::blocking_section section;
   call(task);
 }
 
-/// It has not begun, and never will.
+/// Ends a closure that has not begun.
 void blocking_pool::end_cancelled(header& task, cancel_reason why) noexcept {
   core::cancel(task, why);
   core::run_entry(task);
   tasks_.note_outside(-1);
 }
 
-// ---- a thread -------------------------------------------------------------------------------------------------------
+// ---- a thread ---------------------------------------------------------------------------------------------
 
 /// A hook that throws ends the program: there is no task that could have failed.
 void blocking_pool::begins(seat& here) noexcept {
@@ -302,13 +308,13 @@ void* blocking_pool::take(seat& here) noexcept {
   if (first_ == nullptr) last_ = nullptr;
   --queued_;
   ++running_;
-  // relaxed. Under the lock.
+  // relaxed: under the lock.
   here.job.store(task, base::order::relaxed);
   return task;
 }
 
 crew_client::on_run blocking_pool::run(seat& here, void* job) noexcept {
-  // relaxed. This thread's. A closure is noted there; a role is not.
+  // relaxed: this thread's own. It holds a closure; it is null for a role.
   if (here.job.load(base::order::relaxed) != nullptr) return run_closure(here, *static_cast<header*>(job));
   play(*static_cast<sched::worker*>(job));
   return on_run::done;
@@ -318,7 +324,7 @@ crew_client::on_run blocking_pool::run_closure(seat& here, header& task) noexcep
   turn now{.of = *this, .here = here, .task = &task};
   base::this_thread_locals().closure = &now;
   call(task);
-  // It may have suspended all the same, and goes on in another turn.
+  // It may have suspended all the same, and then goes on in another turn.
   if (now.task != nullptr) end(now);
   base::this_thread_locals().closure = nullptr;
   return now.is_left_behind ? on_run::given_up : on_run::done;
@@ -328,8 +334,9 @@ blocking_pool::turn* blocking_pool::turn_here() noexcept {
   return static_cast<turn*>(base::this_thread_locals().closure);
 }
 
-/// A closure cannot suspend. So a blocking join in it throws `cancelled_error` when what it waits for was cancelled. If the cause of that
-/// holds for the closure, too, it has not failed.
+/// A closure cannot suspend. So a blocking join in it throws `cancelled_error` if the joined task was
+/// cancelled. If the cause of that cancellation applies to the closure, too, the closure ends as cancelled
+/// and has not failed.
 void blocking_pool::end_for_its_cause(header& task) noexcept {
   const std::exception_ptr thrown = task.result().exception(&task);
   if (thrown == nullptr || !core::is_cancellation(thrown)) return;
@@ -337,15 +344,16 @@ void blocking_pool::end_for_its_cause(header& task) noexcept {
   if (why != cancel_reason::none) task.result().set_cancelled(&task, why);
 }
 
-/// On the thread that has run it, before its end can be seen. One that was cancelled before it began, or that its caller runs, has no turn
-/// here. One whose handle was dropped is over later: its result, or its exception, is the user's code on this thread, and may wait.
+/// Called on the thread that has run the closure, before its end can be observed. A closure that was
+/// cancelled before it began, or that its caller runs, has no turn here. A closure without a handle is over
+/// later: the destructor of its result or exception is user code on this thread, and may wait.
 void blocking_pool::note_over(const header& task) noexcept {
   turn* const now = turn_here();
   if (now == nullptr || now->task != &task) return;
   if (!task.word.load().has(core::detached)) now->of.end(*now);
 }
 
-/// The task may be gone at once.
+/// The task may be destroyed at once.
 void blocking_pool::end(turn& now) noexcept {
   now.task = nullptr;
   bool watched;
@@ -354,7 +362,7 @@ void blocking_pool::end(turn& now) noexcept {
     --running_;
     ++over_;
     watched = note_change();
-    // relaxed, both. Under the lock.
+    // relaxed, both: under the lock.
     now.is_left_behind = now.here.job.load(base::order::relaxed) == this;
     now.here.job.store(nullptr, base::order::relaxed);
   }
@@ -362,16 +370,18 @@ void blocking_pool::end(turn& now) noexcept {
 }
 
 void blocking_pool::call(header& task) noexcept {
-  // A closure never suspends, yet a report must name it. It is enrolled first: a shutdown whose phase is not seen below finds it there.
+  // A closure never suspends, yet a report must name it. It enrols before the phase is read: if it does not
+  // read the phase of a shutdown, the shutdown finds it in the registry.
   core::enroll_once(task);
   tasks_.pass_end_on(task);
   core::run_entry(task);
   tasks_.note_outside(-1);
 }
 
-// ---- the system gives no thread -------------------------------------------------------------------------------------
+// ---- failed thread starts ---------------------------------------------------------------------------------
 
-/// The pool goes on with fewer threads. Those that play roles never come back for closures, so others must be tried for.
+/// The pool goes on with fewer threads. Threads that play roles never come back for closures, so the start
+/// must be retried.
 void blocking_pool::missing() noexcept {
   bool first;
   {
@@ -379,24 +389,26 @@ void blocking_pool::missing() noexcept {
     first = first_ != nullptr && !std::exchange(said_so_, true);
   }
   if (first) std::fputs("rota: no thread can be started for blocking work: it waits for one\n", stderr);
-  // seq_cst. Before the watchdog's word is exchanged: of {missing, watchdog asleep} one side sees the other.
+  // seq_cst: before the watchdog's word is exchanged: of {missing, watchdog asleep} one side observes the
+  // other.
   missing_.exchange(1, base::order::seq_cst);
   tasks_.around.first_awake(tasks_.around.watchdog);
 }
 
 bool blocking_pool::start_missing() noexcept {
-  // seq_cst. After the watchdog's announcement that it sleeps; see missing().
+  // seq_cst: after the watchdog's announcement that it sleeps; see missing().
   if (missing_.load(base::order::seq_cst) == 0) return false;
-  // acq_rel. Before the look into the queue: what was queued before a failure is seen there, and a later one sets it again.
+  // acq_rel: before the check of the queue: it finds what was queued before a failure, and a later failure
+  // sets the word again.
   missing_.exchange(0, base::order::acq_rel);
   if (!has_work()) return false;
-  // Those at the limit wait for a thread that comes back, and those that somebody looks for will be found.
+  // At the thread limit, entries wait for a thread that comes back. If a thread searches, it will find them.
   threads_.attract();
-  // seq_cst. As above.
+  // seq_cst: same reason as above.
   return missing_.load(base::order::seq_cst) != 0;
 }
 
-// ---- the end --------------------------------------------------------------------------------------------------------
+// ---- the end ----------------------------------------------------------------------------------------------
 
 void blocking_pool::cancel_queued() noexcept {
   header* queued;
@@ -421,15 +433,16 @@ void blocking_pool::wait_for_closures(base::time_point deadline) noexcept {
   watch(deadline, [this] { return running_ == 0; });
 }
 
-/// Under the crew's lock. A thread whose task has blocked comes back: that task has ended, or is about to. The thread that stops the crew
-/// may be one of its own: if the handle of its closure is dropped just after note_over() has looked, the destructor of the result runs
-/// there, and may end the runtime. A thread cannot wait for itself, so it is left behind.
+/// Called under the lock of the crew. A thread inside a blocked task comes back: that task has ended, or is
+/// about to. The thread that stops the crew may be one of its own: if the handle of its closure is dropped
+/// just after the check in note_over(), the destructor of the result runs there, and may end the runtime. A
+/// thread cannot wait for itself, so it is left behind.
 bool blocking_pool::leaves_behind(seat& here) noexcept {
   turn* const mine = turn_here();
   const base::lock_guard lock(mutex_);
-  // relaxed. Under the lock.
+  // relaxed: under the lock.
   if (here.job.load(base::order::relaxed) != nullptr) {
-    // relaxed. Under the lock.
+    // relaxed: under the lock.
     here.job.store(this, base::order::relaxed);
   } else if (mine != nullptr && &mine->here == &here) {
     mine->is_left_behind = true;
@@ -440,7 +453,7 @@ bool blocking_pool::leaves_behind(seat& here) noexcept {
   return true;
 }
 
-/// The last touch: with the last reference the pool goes, too.
+/// The last access: with the last reference the pool is freed, too.
 void blocking_pool::gone(void* /*job*/) noexcept { tasks_.note_freed(); }
 
 blocking_pool::counts blocking_pool::count() noexcept {

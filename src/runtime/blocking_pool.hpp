@@ -1,4 +1,4 @@
-// Threads that may block: they run closures, and play the role of a worker whose thread is blocked.
+// Threads that may block: they run closures, and play the role of a worker after its thread has blocked.
 #pragma once
 
 #include "base/futex.hpp"
@@ -13,36 +13,43 @@
 namespace rota::detail {
 
 // PROTOCOL: the runtime's pool
-//   Its threads are a crew's: pool/crew.hpp says how many there are, who sleeps, who is woken, who leaves, and who comes for a
-//   closure. mutex_ guards every plain member here. The crew's lock comes first: leaves_behind() and waiting() are called under it; nothing of
-//   the crew is called under mutex_.
+//   The threads are those of a crew: pool/crew.hpp decides how many there are, which sleep, are woken or
+//   leave, and which thread fetches a closure. mutex_ guards every plain member here. The lock of the crew
+//   comes first: leaves_behind() and waiting() are called under it; nothing of the crew is called under
+//   mutex_.
 //
-//   Roles     The crew hands a role over to one thread, which plays it before it looks for anything else; or it refuses it, and no
-//             thread has seen it. A refused role of a task that blocks is offered: it waits in offered_, under mutex_, and then
-//             crew::attract() is called, as for a closure. Roles and closures are taken in the order in which they came: the task
-//             that blocks may wait for a closure that is queued, and a thread that took the role before would leave none for it.
-//             When the call that blocked returns, its thread takes the role back under mutex_, or another thread has taken it
-//             there before. offer().by names the thread that made the offer: the thread that took the role may have offered it
-//             again.
-//             playing_ counts the roles that a thread has: it is raised before the role goes out, or under the mutex_ under which
-//             it is taken, and lowered when play() has returned, so also for a thread whose task has lent the role on: playing_ -
-//             workers, and the roles that are offered, are inside of such a task.
-//   Closures  Published in the queue under mutex_, then crew::attract(). seat.job is the closure's task from take() until its end,
-//             changed under mutex_; null while a role is played; the pool itself if the thread was left behind. A closure whose
-//             handle is there ends when it has returned and its captures are destroyed, before its task is complete: a thread that has
-//             seen the end finds the closure neither in running_ nor in accepted_ - over_, and the crew's stop() joins the thread that
-//             ran it. One without a handle ends when its result is destroyed, too.
-//   Missing   A thread that could not be started: missing_ is set, and the watchdog gets up. It clears missing_ and then looks into
-//             the queue: whoever fails after that sets it again. It does not sleep while it is set (four seq_cst accesses).
-//   Places    Where there is a queue limit: accepted_ - over_ closures run or wait. Within the limit that is at most the threads
-//             that they may have and the limit. Looked at under the mutex_ under which a closure is queued: never exceeded but by
-//             those that wait for their place, whose closures are in the queue already, in order: the n-th has its place when
-//             n - over_ is within the limit.
-//   Watchers  Who waits for a place, or for the closures that run, reads changed_ under the mutex_ under which it has looked, and
-//             is counted in watchers_ by then. Whoever ends something raises changed_ under mutex_ if there are any.
-//   The end   cancel_queued() sets cancelling_ under the mutex_ under which it empties the queue: who comes later ends there and
-//             then. A thread that is inside of a closure when the crew stops is left behind: decided under mutex_, against the end
-//             of the closure. It counts in the ledger's memories from then on, so that whatever it touches is there.
+//   Roles     The crew hands a role over to one thread, which plays it before it looks for other work; or it
+//             refuses the role, and no thread has seen it. A refused role of a blocking task is offered: it
+//             waits in offered_, under mutex_, and then crew::attract() is called, as for a closure. Roles
+//             and closures are taken in the order of their arrival: the blocking task may wait for a queued
+//             closure, and a thread that took the role first would leave no thread for that closure. When the
+//             blocking call returns, its thread takes the role back under mutex_, or finds that another
+//             thread has taken it. offer().by names the thread that made the offer: the thread that took the
+//             role may have offered it again. playing_ counts the threads that have a role. It is raised
+//             before the role is handed over, or under the mutex_ under which it is taken. It is lowered when
+//             play() has returned; so it includes a thread after its task has lent the role on. playing_ -
+//             workers, and the offered roles, are threads inside such a task.
+//   Closures  Published in the queue under mutex_, then crew::attract(). seat.job is the closure's task from
+//             take() until its end, changed under mutex_; null while a role is played; the pool itself if the
+//             thread was left behind. A closure with a handle ends when it has returned and its captures are
+//             destroyed, before its task is complete. So a thread that has observed the end finds the closure
+//             neither in running_ nor in accepted_ - over_, and stop() of the crew joins the thread that ran
+//             it. A closure without a handle ends when its result is destroyed, too.
+//   Missing   A thread that could not be started: missing_ is set, and the watchdog is woken. The watchdog
+//             clears missing_ and then checks the queue; a later failure sets missing_ again. The watchdog
+//             does not sleep while it is set (four seq_cst accesses).
+//   Places    If there is a queue limit: accepted_ - over_ closures run or wait. That is within the limit if
+//             it is at most the number of threads that closures may have plus the limit. It is checked under
+//             the mutex_ under which a closure is queued. So the limit is exceeded only by waiting
+//             submitters, with their closures in the queue already, in order: the n-th has its place when n -
+//             over_ is within the limit.
+//   Watchers  A thread that waits for a place, or for running closures, reads changed_ under the mutex_ under
+//             which it has checked, and is counted in watchers_ by then. A thread that ends something raises
+//             changed_ under mutex_ if there are watchers.
+//   The end   cancel_queued() sets cancelling_ under the mutex_ under which it empties the queue: a later
+//             closure is ended at once. A thread inside a closure when the crew stops is left behind: decided
+//             under mutex_, against the end of the closure. From then on it counts in the memories of the
+//             ledger, so that everything it uses stays alive.
 class blocking_pool final : public core::scheduler, public pool::detail::crew_client {
  public:
   blocking_pool(sched::scheduler& tasks, const pool::pool_options& options);
@@ -50,23 +57,25 @@ class blocking_pool final : public core::scheduler, public pool::detail::crew_cl
   blocking_pool& operator=(const blocking_pool&) = delete;
   ~blocking_pool() = default;
 
-  /// Finds a thread that plays `role`. False: none is free beside one for each closure and role that waits.
+  /// Finds a thread to play `role`. Returns false if none is free beside one for each waiting closure and
+  /// role.
   [[nodiscard]] bool start_role(sched::worker& role) noexcept;
-  /// Lets the next thread that is free play `role`, until the calling thread takes it back.
+  /// Lets the next free thread play `role`, until the calling thread takes it back.
   void offer_role(sched::worker& role) noexcept;
   /// Returns false if another thread has taken `role`.
   [[nodiscard]] bool take_role_back(sched::worker& role) noexcept;
-  /// Starts `min_threads` threads beside those of the roles, as far as the system gives them.
+  /// Starts `min_threads` threads beside those of the roles, as far as the system provides them.
   void start_minimum() noexcept { threads_.fill(); }
 
-  /// For the watchdog: closures or roles wait because no thread could be started for them; tries again. False: none does.
+  /// Called by the watchdog if closures or roles wait because no thread could be started: tries again.
+  /// Returns false if none wait for that.
   [[nodiscard]] bool start_missing() noexcept;
 
-  /// No more closures are begun: queued ones end as cancelled.
+  /// Lets no more closures begin: queued ones end as cancelled.
   void cancel_queued() noexcept;
-  /// After cancel_queued(). Blocks until no closure runs, or until the deadline.
+  /// After cancel_queued(): blocks until no closure runs, or until the deadline.
   void wait_for_closures(base::time_point deadline) noexcept;
-  /// After all roles have ended. Idle threads leave and are joined; those inside a closure are left to themselves.
+  /// After all roles have ended: idle threads leave and are joined; threads inside a closure are left behind.
   void stop() noexcept { threads_.stop(); }
   /// Blocks until every role has ended.
   void wait_for_roles(unsigned roles) noexcept;
@@ -74,7 +83,7 @@ class blocking_pool final : public core::scheduler, public pool::detail::crew_cl
   struct counts {
     unsigned threads;
     unsigned running;  // closures
-    unsigned lent;     // inside a task whose role another thread plays
+    unsigned lent;     // inside a task after another thread has got its role
     std::size_t queued;
   };
   [[nodiscard]] counts count() noexcept;
@@ -91,14 +100,14 @@ class blocking_pool final : public core::scheduler, public pool::detail::crew_cl
   [[nodiscard]] bool leaves_behind(pool::detail::seat& here) noexcept override;
 
  private:
-  /// What becomes of a closure that comes.
+  /// The outcome of a submission.
   enum class [[nodiscard]] on_enter : std::uint8_t { queued, queued_in_excess, refused, run_here, too_late };
 
   /// One run of a closure, on the stack of the thread that runs it.
   struct turn {
     blocking_pool& of;
     pool::detail::seat& here;
-    const core::header* task;  // null: over
+    const core::header* task;  // null: it is over
     bool is_left_behind = false;
   };
 

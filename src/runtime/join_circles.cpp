@@ -14,11 +14,11 @@ struct joiner {
   const core::header* task;
   const core::header* target;
   std::uint64_t id;
-  std::size_t visit = 0;  // the number of the walk that came here first
+  std::size_t visit = 0;  // the number of the first walk that reached it
 };
 
 bool waits_in_a_join(const core::header& task) noexcept {
-  // relaxed. A report.
+  // relaxed: for a report.
   const char* const waits_for = task.waits_for.load(base::order::relaxed);
   return task.word.load().is(core::lifecycle::idle) && waits_for != nullptr &&
          std::strcmp(waits_for, "join") == 0;
@@ -27,7 +27,7 @@ bool waits_in_a_join(const core::header& task) noexcept {
 std::vector<joiner> joiners_of(core::registry& tasks) {
   std::vector<joiner> found;
   tasks.for_each([&found](const core::header& task) {
-    // relaxed. The pointer is compared, and never followed.
+    // relaxed: the pointer is compared, and never dereferenced.
     if (waits_in_a_join(task)) found.push_back({&task, task.join_target.load(base::order::relaxed), task.id});
   });
   std::sort(found.begin(), found.end(), [](const joiner& a, const joiner& b) {
@@ -61,7 +61,7 @@ bool has(const std::vector<join_circle>& all, const join_circle& one) noexcept {
 
 }  // namespace
 
-/// Each joiner has one target, so each walk visits every task once, and ends in a circle or outside.
+/// Each joiner has one target, so each walk visits a task once, and ends in a cycle or outside.
 std::vector<join_circle> find_join_circles(core::registry& tasks) {
   std::vector<join_circle> circles;
   std::vector<joiner> all = joiners_of(tasks);
@@ -86,7 +86,7 @@ bool circle_watch::look(core::registry& tasks) noexcept {
   try {
     return look_and_report(tasks);
   } catch (const std::bad_alloc&) {
-    return false;  // a report is not worth the program
+    return false;  // on a lack of memory there is no report
   }
 }
 

@@ -1,4 +1,4 @@
-// Tasks that wait for each other, and so for ever.
+// Tasks that wait for each other: join deadlocks.
 #pragma once
 
 #include "task/registry.hpp"
@@ -9,19 +9,21 @@
 
 namespace rota::detail {
 
-/// Ids of tasks each of which waits for the end of the next, and the last for that of the first. Begins with the smallest.
+/// Ids of a cycle of tasks: each waits for the end of the next one, and the last for the first. Begins with
+/// the smallest.
 using join_circle = std::vector<std::uint64_t>;
 
-/// Read while tasks run: a circle that somebody is just breaking up may be among them. Throws std::bad_alloc.
+/// Finds the cycles. Tasks run meanwhile, so a cycle that another thread is just breaking may be among them.
+/// Throws std::bad_alloc.
 [[nodiscard]] std::vector<join_circle> find_join_circles(core::registry& tasks);
 
-/// "task 4 waits for task 7, which waits for task 4"
+/// Returns text such as "task 4 waits for task 7, which waits for task 4".
 [[nodiscard]] std::string to_string(const join_circle& circle);
 
-/// Reports each circle once, at the second look that finds it.
+/// Reports each cycle once, at the second check that finds it.
 class circle_watch {
  public:
-  /// False: nothing has been found that is not reported yet.
+  /// Returns false if there is no cycle that is not reported yet.
   bool look(core::registry& tasks) noexcept;
 
  private:

@@ -16,8 +16,8 @@ std::terminate_handler handler_before() noexcept {
   return before;
 }
 
-/// The task is this thread's own, so its name and site are not being written. An invariant of rota that is broken in the moment in which a thread gives its
-/// task away may name a task that has ended.
+/// The task is this thread's own, so no other thread writes its name and site. If an invariant of rota is
+/// broken at the moment in which a thread gives its task away, this may name a task that has ended.
 void name_the_task(const char* what_ends) noexcept {
   const core::header* const task = core::task_around();
   if (task == nullptr) return;

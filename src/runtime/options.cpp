@@ -16,7 +16,7 @@ void demand(bool holds, const char* field, const char* range, long long given) {
                               ", not " + std::to_string(given));
 }
 
-/// The fields that a runtime's pool has.
+/// Checks the fields that the pool of a runtime has.
 void check_taken(const pool::pool_options& blocking) {
   demand(blocking.max_threads >= 1 && blocking.max_threads <= 65536,
          "blocking.max_threads",
@@ -36,7 +36,7 @@ void check_taken(const pool::pool_options& blocking) {
          static_cast<long long>(full));
 }
 
-/// A field that it does not have.
+/// Checks a field that it does not have.
 void demand_default(bool holds, const char* field) {
   if (holds) return;
   throw std::invalid_argument(std::string("rota::runtime_options::blocking.") + field +

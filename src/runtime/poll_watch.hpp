@@ -10,9 +10,9 @@
 
 namespace rota::detail {
 
-/// The watchdog has one for each worker, and one for each slot of `outside_polls`, and alone touches it. A poll is at fault for the time in
-/// which its thread computed or was blocked in a system call. The time in which the thread was ready, and the system gave the processor to
-/// others, does not count.
+/// The watchdog has one of these for each worker and one for each slot of `outside_polls`; only the watchdog
+/// uses it. The time in which the thread computed or was blocked in a system call counts. The time in which
+/// the thread was ready, but other threads had the processor, does not count.
 class poll_watch {
  public:
   poll_watch() = default;
@@ -23,19 +23,21 @@ class poll_watch {
   [[nodiscard]] base::nanoseconds computed() const noexcept { return computed_; }
   [[nodiscard]] base::nanoseconds blocked() const noexcept { return blocked_; }
 
-  /// Adds what `thread` did since the last look. Once a line was due, looks may be far apart, and the time decides no more: what is not
-  /// computed counts as blocked if the thread is blocked now.
-  /// `longest_step`: between two looks a thread that was found blocked has been blocked for so long, or less.
+  /// Adds the time of `thread` since the last check. After the first line was due, checks may be far apart,
+  /// and the amount no longer decides when a line is due: all time without computation then counts as blocked
+  /// if the thread is blocked now.
+  /// `longest_step`: a thread that was found blocked counts as blocked for at most this time between two
+  /// checks.
   void measure(std::uint64_t thread, base::time_point now, base::nanoseconds longest_step) noexcept {
     const base::nanoseconds step = now - looked_;
     looked_ = now;
     const std::optional<base::nanoseconds> before =
         std::exchange(processor_, base::processor_time_of(thread));
     if (!processor_.has_value()) {
-      computed_ += step;  // the system does not measure it: the wall clock alone
+      computed_ += step;  // the system does not measure it: use the wall clock
       return;
     }
-    // At the first look nothing is known of the time before, which is short.
+    // At the first check nothing is known of the time before, which is short.
     if (!before.has_value()) {
       computed_ += std::min(step, longest_step);
       return;
@@ -46,25 +48,27 @@ class poll_watch {
     if (rest > used && base::state_of_thread(thread) == base::thread_state::blocked)
       blocked_ += task_ == 0 ? std::min(rest, longest_step) : rest;
   }
-  /// The poll has ended: adds what `thread` has computed since the last look, if it is still there.
+  /// Called when the poll has ended: adds what `thread` has computed since the last check, if the thread
+  /// still exists.
   void measure_end(std::uint64_t thread, base::time_point now) noexcept {
     const std::optional<base::nanoseconds> used = base::processor_time_of(thread);
     if (!processor_.has_value() || !used.has_value()) return;
     computed_ += std::clamp(*used - *processor_, base::nanoseconds(0), now - looked_);
   }
 
-  /// Is a line due? The first after `patience` of what counts, the others by the wall clock: after 0.25, 1 and 10 s, then every 10 s.
+  /// Returns true if a line is due. The first is due after `patience` of counted time, the others by the wall
+  /// clock: after 0.25, 1 and 10 s, then every 10 s.
   [[nodiscard]] bool is_due(base::time_point now, base::nanoseconds patience) const noexcept {
     return task_ == 0 ? computed_ + blocked_ >= patience : age(now) >= next_line_;
   }
-  /// A line was due, about `task`. Returns true if it is the first of this poll.
+  /// Records that a line was due, about `task`. Returns true if it is the first of this poll.
   bool note_due(std::uint64_t task, base::time_point now) noexcept {
     next_line_ = line_after(age(now));
     return std::exchange(task_, task) == 0;
   }
-  /// When the next line is due; after note_due().
+  /// Returns when the next line is due. Call it after note_due().
   [[nodiscard]] base::time_point next_line() const noexcept { return since_ + next_line_; }
-  /// The task that a line was due about; 0: none was.
+  /// Returns the task of the last due line; 0: there was none.
   [[nodiscard]] std::uint64_t task() const noexcept { return task_; }
 
  private:
@@ -79,7 +83,7 @@ class poll_watch {
   std::uint64_t stamp_ = 0;
   base::time_point since_{};
   base::time_point looked_{};
-  std::optional<base::nanoseconds> processor_;  // of the thread, at the last look
+  std::optional<base::nanoseconds> processor_;  // processor time of the thread at the last check
   base::nanoseconds computed_{0};
   base::nanoseconds blocked_{0};
   std::uint64_t task_ = 0;

@@ -1,4 +1,4 @@
-// What a runtime says about itself: stats(), dump(), the survivors of a shutdown.
+// Reports of a runtime: stats(), dump(), the survivors of a shutdown.
 #include "runtime/join_circles.hpp"
 #include "runtime/runtime_core.hpp"
 #include "task/describe.hpp"
@@ -62,13 +62,14 @@ runtime_stats runtime_core::stats() {
   sum.total_shortages = tasks.shortages();
   sum.total_stalls = watchdog_.stalls();
   sum.total_ripened = watchdog_.ripened();
-  // relaxed. A report.
+  // relaxed: for a report.
   sum.total_unhandled = unhandled_.load(base::order::relaxed);
   tell_of_io(sum);
   return sum;
 }
 
-/// A task moves from the births into the registry, never back: read in this order, it is found in one of them, or in both.
+/// A task moves from the births into the registry, never back. Reading the births first finds it in one of
+/// them, or in both.
 void runtime_core::describe_tasks(std::string& text) {
   std::vector<core::birth::seen> newborn;
   tasks.newborn().for_each([&newborn](const core::birth::seen& task) { newborn.push_back(task); });

@@ -1,4 +1,4 @@
-// How many lines a minute a runtime writes about one kind of trouble.
+// Limits how many lines a minute a runtime writes about one kind of problem.
 #pragma once
 
 #include "base/clock.hpp"
@@ -12,7 +12,7 @@ class report_limit {
 
   explicit report_limit(unsigned most = per_minute) noexcept : most_(most) {}
 
-  /// May one more line be written? Any thread.
+  /// Returns true if one more line may be written. Any thread.
   [[nodiscard]] bool admits(base::time_point now) noexcept {
     const base::lock_guard lock(mutex_);
     if (written_ == 0 || now - minute_ >= std::chrono::minutes(1)) {

@@ -21,8 +21,8 @@ runtime::runtime(runtime_options options, core::clock_source& clock)
 runtime::~runtime() {
   // A child of fork() has this object, but none of its threads.
   if (!core_->is_own_process()) return;
-  // exit() was called in a task, and this is a static runtime: to wait for that task would be to wait for ever. Threads and
-  // memory go with the process.
+  // exit() was called in a task, and this is a static runtime: waiting for that task would never end. Threads
+  // and memory end with the process.
   if (base::exits_inside_a_task()) return;
   static_cast<void>(core_->shut_down(core_->options().shutdown_grace, nullptr));
   core_->let_go();

@@ -18,12 +18,12 @@ namespace rota::detail {
 
 namespace {
 
-// NOT IN A MODEL: what stands for 0
+// NOT IN A MODEL: the default for 0
 unsigned workers_of(const runtime_options& options) noexcept {
   return options.workers != 0 ? options.workers : base::usable_processors();
 }
 
-// NOT IN A MODEL: as above
+// NOT IN A MODEL: same as above
 std::uint64_t seed_of(const runtime_options& options) noexcept {
   return options.seed != 0 ? options.seed : base::entropy();
 }
@@ -86,7 +86,7 @@ void runtime_core::tell_of_io(runtime_stats& into) const noexcept {
 #endif
 }
 
-/// A clock that is moved by hand says so: timers may be due.
+/// A clock that is moved by hand calls this: timers may be due.
 void runtime_core::listen_to_clock() noexcept {
   if (tasks.around.clock == nullptr) return;
   const auto moved = [](void* self) noexcept {
@@ -170,9 +170,10 @@ void runtime_core::demand_own_process() const {
 
 bool runtime_core::is_own_process() const noexcept { return base::this_process_id() == process_; }
 
-/// A shutdown here would wait for itself: on a worker, in a task whose thread has lent its role, in a blocking section, in
-/// the root of block_on; and in whatever such a task calls that runs a task of another runtime on this thread.
-// NOT IN A MODEL: who shuts down there ends the program
+/// Returns true if a shutdown here would wait for itself: on a worker, in a task after its thread has lent
+/// its role, in a blocking section, in the root of block_on, and in code that such a task calls and that runs
+/// a task of another runtime on this thread.
+/// NOT IN A MODEL: a shutdown there ends the program
 bool runtime_core::runs_a_task_here() const noexcept {
   const sched::worker* const role = sched::worker::current();
   if (role != nullptr && &role->shared() == &tasks) return true;
@@ -191,7 +192,7 @@ shutdown_report runtime_core::shutdown(base::nanoseconds grace) {
 }
 
 runtime_core::on_shutdown runtime_core::shut_down(base::nanoseconds grace, shutdown_report* into) noexcept {
-  // NOT IN A MODEL: see there
+  // NOT IN A MODEL: see runs_a_task_here()
   if (runs_a_task_here()) {
     std::fputs("rota: runtime destroyed on its own worker\n", stderr);
     std::terminate();
@@ -218,13 +219,14 @@ runtime_core::on_shutdown runtime_core::shut_down(base::nanoseconds grace, shutd
   return told;
 }
 
-/// Before any task is refused, or is cancelled because a thread has read the phase.
+/// Runs before any task is refused, or is cancelled because a thread has read the phase.
 void runtime_core::announce_end() noexcept {
   tasks.set_phase(sched::phase::announcing);
   tasks.tasks().for_each(core::announce_cancel);
 }
 
-/// Those that suspended are in the registry. The others are found when they are popped, or when they suspend.
+/// Tasks that have suspended are in the registry. The others are found when they are popped, or when they
+/// suspend.
 void runtime_core::cancel_everything() noexcept {
   tasks.wake_all();
   pass_end_on_to_each();
@@ -242,20 +244,22 @@ void runtime_core::wait_for_end(base::nanoseconds grace) noexcept {
     tasks.set_phase(sched::phase::forcing);
     pass_end_on_to_each();
   }
-  // What is left ends as soon as it suspends, or with the limits of the shields and clean-ups that have begun since. Only a closure that does not return can hold tasks up for ever: those
-  // that wait for it are left to it, once nothing else moves, at two looks in a row.
+  // The remaining tasks end as soon as they suspend, or with the limits of the shields and clean-ups that
+  // have begun since. Only a closure that does not return can hold tasks up for ever. Tasks that wait for
+  // such a closure are left to it, once nothing else moves, in two checks in a row.
   constexpr base::nanoseconds look_every = std::chrono::milliseconds(10);
   for (bool before = false; !tasks.books().wait_until_none(base::now() + look_every);) {
     const bool now = only_closures_are_left();
-    // NOT IN A MODEL: see there
+    // NOT IN A MODEL: see only_closures_are_left()
     if (now && before) return;
     before = now;
   }
 }
 
-/// Every clean-up that waits has its limit's timer armed. A task that blocks its thread has lent its role, or has offered it: then that worker is
-/// not parked.
-// NOT IN A MODEL: a task that waits for such a closure stays in memory, which a model takes for a leak: tests/unit/runtime has it
+/// Every waiting clean-up has the timer of its limit armed. A task that blocks its thread has lent its role,
+/// or has offered it: then that worker is not parked.
+/// NOT IN A MODEL: a task that waits for such a closure stays in memory, which a model takes for a leak:
+/// tests/unit/runtime has it
 bool runtime_core::only_closures_are_left() noexcept {
 #if !ROTA_MODEL
   if (driver_.in_flight() != 0) return false;  // the kernel ends them
@@ -277,7 +281,7 @@ void runtime_core::let_go() noexcept {
   if (tasks.books().let_go()) delete this;
 }
 
-/// On the thread that runs the task.
+/// Called on the thread that runs the task.
 void runtime_core::on_shield_overridden(const core::header& task) noexcept {
   if (!shield_reports_.admits(base::now())) return;  // NOT IN A MODEL: many reports
   const std::source_location where = core::site_of(task);
@@ -290,13 +294,14 @@ void runtime_core::on_shield_overridden(const core::header& task) noexcept {
 }
 
 void runtime_core::on_unhandled(core::header& task, std::exception_ptr what) noexcept {
-  // During a shutdown a cancellation is none: what a task awaited may have been cancelled before the task itself was, by the shutdown
-  // or by another task that the shutdown ended, for a reason of its own.
+  // During a shutdown a cancellation does not count as unhandled: the awaited task may have been cancelled
+  // before this task was, by the shutdown or by another task that the shutdown ended, for a reason of its
+  // own.
   if (!tasks.takes_tasks() && core::is_cancellation(what)) {
     tasks.note_suppressed();
     return;
   }
-  // relaxed. A sum for a report.
+  // relaxed: a sum for a report.
   unhandled_.fetch_add(1, base::order::relaxed);
   core::give_unhandled(options_.on_unhandled, core::about_task(task), what);
 }

@@ -1,4 +1,4 @@
-// Everything that a runtime is made of.
+// The parts of a runtime.
 #pragma once
 
 #include "runtime/blocking_pool.hpp"
@@ -19,28 +19,30 @@ namespace rota::detail {
 
 // PROTOCOL: life of a runtime
 //   open        tasks come and go
-//   cancelling  admit() refuses; every task is cancelled: those that suspended through the registry, the others when they
-//               are popped or suspend for the first time; queued closures end as cancelled
-//   forcing     after the grace, or at once if there is none: every task is cancelled, and the shields that are up when that
-//               reaches it no longer count. It reaches a task once, by the sweep, or before the task is run or begins a clean-up
-//   stopping    no task is alive, or only blocking work keeps some from ending: workers leave, threads are joined
+//   cancelling  admit() refuses; every task is cancelled: those that have suspended through the registry, the
+//               others when they are popped or suspend for the first time; queued closures end as cancelled
+//   forcing     after the grace, or at once if there is none: every task is cancelled, and the shields that
+//               are active when that reaches it are overridden. It reaches a task once, by the sweep, or
+//               before the task is run or begins a clean-up
+//   stopping    no task is alive, or only blocking work keeps some from ending: workers leave, threads are
+//               joined
 //   gone        the runtime object is destroyed; the last task's memory, handle or thread frees this
-// Who frees: whoever brings the ledger's memories to zero. The runtime, every task's memory, every runtime_handle and
-// every thread that was left behind in a closure count for one.
+// Ownership: the thread that brings memories of the ledger to zero frees this object. The runtime, the memory
+// of every task, every runtime_handle and every thread that was left behind in a closure count for one.
 class runtime_core {
  public:
-  /// Checks the options first; nothing has started when it throws.
+  /// Checks the options first. When it throws, nothing has started.
   explicit runtime_core(const runtime_options& options, core::clock_source* clock);
   runtime_core(const runtime_core&) = delete;
   runtime_core& operator=(const runtime_core&) = delete;
   ~runtime_core() = default;
 
   shutdown_report shutdown(base::nanoseconds grace);
-  /// Whether it was told who survived.
+  /// Whether the report of survivors is complete.
   enum class [[nodiscard]] on_shutdown : std::uint8_t { done, no_memory_for_report };
-  /// Allocates nothing unless somebody wants the report. In the process that made the runtime.
+  /// Allocates nothing if `into` is null. Must run in the process that made the runtime.
   on_shutdown shut_down(base::nanoseconds grace, shutdown_report* into) noexcept;
-  /// The runtime object has gone.
+  /// Called when the runtime object is destroyed.
   void let_go() noexcept;
 
   [[nodiscard]] runtime_stats stats();
@@ -56,7 +58,7 @@ class runtime_core {
   blocking_pool threads;
 
  private:
-  /// Ends of tasks so far.
+  /// Counts of ended tasks.
   struct ends {
     std::uint64_t all;
     std::uint64_t cancelled;
@@ -96,7 +98,8 @@ class runtime_core {
 /// Throws std::invalid_argument that names the field and its range.
 void check(const runtime_options& options);
 
-/// What the options say, or else what ROTA_IO does: throws std::invalid_argument where that is no backend.
+/// Returns the backend of the options, or else that of ROTA_IO. Throws std::invalid_argument if ROTA_IO is no
+/// backend.
 [[nodiscard]] io_backend wanted_backend(const runtime_options& options);
 
 }  // namespace rota::detail

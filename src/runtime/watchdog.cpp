@@ -12,14 +12,14 @@ namespace rota::detail {
 namespace {
 
 constexpr base::nanoseconds tick = std::chrono::milliseconds(1);
-/// While all workers are parked, and only polls outside may run.
+/// The limit of the period while all workers are parked and only polls outside may run.
 constexpr base::nanoseconds longest_period = std::chrono::milliseconds(3);
-/// It falls asleep after so long without anything to look after.
+/// The watchdog falls asleep after this time without anything to watch.
 constexpr base::nanoseconds quiet_time = std::chrono::milliseconds(8);
-/// What runs in its parent's place for longer than this has a turn of its own at its next fork.
+/// A child that runs in its parent's place for longer than this gets a turn of its own at its next fork.
 constexpr base::nanoseconds longest_in_place = std::chrono::milliseconds(5);
 
-/// Tasks that wait for each other are looked for once a second, in builds with asserts: it walks the whole registry.
+/// Period of the search for join cycles, in builds with asserts: it walks the whole registry.
 constexpr base::nanoseconds circle_period = std::chrono::seconds(1);
 #if defined(NDEBUG) || ROTA_MODEL
 constexpr bool looks_for_circles = false;
@@ -31,7 +31,7 @@ long long in_ms(base::nanoseconds span) noexcept {
   return std::chrono::duration_cast<std::chrono::milliseconds>(span).count();
 }
 
-/// The file and its folder. What stands in front of it says where the program was built.
+/// Returns the file and its folder. The rest of the path only tells where the program was built.
 const char* without_build_path(const char* file) noexcept {
   const char* folder = file;
   const char* name = file;
@@ -66,7 +66,7 @@ void watchdog::start() {
 
 void watchdog::stop() noexcept {
   if (!thread_.joinable()) return;
-  // seq_cst. Same word as sleep() and doze().
+  // seq_cst: same word as sleep() and doze().
   word_.exchange(leaving, base::order::seq_cst);
   base::futex_wake(&word_, 1);
   thread_.join();
@@ -74,16 +74,16 @@ void watchdog::stop() noexcept {
 
 void watchdog::first_awake() noexcept {
   std::uint32_t seen = asleep;
-  // seq_cst. Same word as sleep(), after the idle word said that a worker got up. failure: seq_cst. Nobody sleeps, but
-  //          the watchdog that announces it next must find that worker awake.
+  // seq_cst: same word as sleep(), after the idle word said that a worker woke up. failure: seq_cst: the
+  // watchdog is not asleep, but when it announces its sleep next it must find that worker awake.
   if (word_.compare_exchange_strong(seen, awake, base::order::seq_cst, base::order::seq_cst)) {
     base::futex_wake(&word_, 1);
   }
 }
 
-/// A thread without a role runs a task from now on.
+/// Called when a thread without a role starts to run a task.
 void watchdog::note_outside_run() noexcept {
-  // seq_cst. After the step that says so: see R3 in task/outside_polls.hpp.
+  // seq_cst: after the write of the slot: see R3 in task/outside_polls.hpp.
   if (word_.load(base::order::seq_cst) == asleep) first_awake();
 }
 
@@ -108,12 +108,12 @@ void watchdog::watch() noexcept {
   }
 }
 
-/// A poll outside needs no time slices: eight looks until it is due are enough.
+/// A poll outside needs no time slices: eight checks until it is due are enough.
 base::nanoseconds watchdog::period_outside() const noexcept {
   return std::clamp(patience_ / 8, tick, longest_period);
 }
 
-/// Returns true if there is something to look after.
+/// Checks everything once. Returns true if there is something to watch.
 bool watchdog::look(base::time_point now) noexcept {
   const bool workers_sleep = !starts_missing_threads() && tasks_.sleepers().all_parked();
   if (workers_sleep) {
@@ -123,7 +123,7 @@ bool watchdog::look(base::time_point now) noexcept {
     period_ = tick;
     look_at_workers(now);
   }
-  // Workers may have kept this thread busy since `now`, and a poll outside may be younger than that.
+  // Checking the workers may have taken time since `now`, and a poll outside may be younger than that.
   if (!look_outside(base::now()) && workers_sleep) return false;
   look_for_circles(now);
   return true;
@@ -131,39 +131,40 @@ bool watchdog::look(base::time_point now) noexcept {
 
 bool watchdog::doze() noexcept {
   static_cast<void>(base::futex_watch(word_, awake, base::now() + period_));
-  // acquire. Pairs with stop().
+  // acquire: pairs with stop().
   return word_.load(base::order::acquire) != leaving;
 }
 
 bool watchdog::sleep() noexcept {
   std::uint32_t seen = awake;
-  // seq_cst. The announcement; the look at the idle word follows. failure: seq_cst. It is told to leave.
+  // seq_cst: the announcement; the check of the idle word follows. failure: seq_cst: it was told to leave.
   if (!word_.compare_exchange_strong(seen, asleep, base::order::seq_cst, base::order::seq_cst)) return false;
   if (!tasks_.sleepers().all_parked() || starts_missing_threads() || outside_.any_runs()) first_awake();
   // NOT IN A MODEL: circles are looked for in builds with asserts, by what a model cannot afford
   if (looks_for_circles && patience_.count() > 0) {
-    // Nothing moves any more: one look, and if that finds something another one later. Then it sleeps without a limit.
+    // Nothing moves any more: check once, and again later if that has found a cycle. Then sleep without a
+    // limit.
     while (circles_.look(tasks_.tasks()) && !sleep_while_asleep(base::now() + circle_period)) {
     }
   }
   sleep_between_lines();
-  // acquire. Pairs with first_awake() and stop().
+  // acquire: pairs with first_awake() and stop().
   return word_.load(base::order::acquire) != leaving;
 }
 
-/// The word says `asleep` all the time, so that each poll that begins meanwhile wakes this thread, and so does the end of a reported one. The
-/// look before each sleep tells the ends that came before the announcement, and finds a poll whose thread has missed the bit: see R5 in
-/// task/outside_polls.hpp.
+/// The word is `asleep` all the time, so each poll that begins meanwhile wakes this thread, and so does the
+/// end of a reported one. The check before each sleep reports the ends that came before the announcement, and
+/// finds a poll of which the thread has missed the bit: see R5 in task/outside_polls.hpp.
 void watchdog::sleep_between_lines() noexcept {
   do {
     if (look_outside(base::now())) first_awake();
   } while (!sleep_while_asleep(next_line_outside_));
 }
 
-/// False: the time has come, and it may still sleep.
-// NOT IN A MODEL: a limit: with circles and reported polls alone
+/// Sleeps while the word is `asleep`. Returns false if `until` has passed first.
+/// NOT IN A MODEL: a limit: with circles and reported polls alone
 bool watchdog::sleep_while_asleep(base::time_point until) noexcept {
-  // acquire. Pairs with first_awake() and stop().
+  // acquire: pairs with first_awake() and stop().
   while (word_.load(base::order::acquire) == asleep) {
     if (base::futex_wait(word_, asleep, until) == base::wait_result::timed_out) return false;
   }
@@ -182,43 +183,47 @@ bool watchdog::starts_missing_threads() noexcept {
 }
 
 void watchdog::look_at_workers(base::time_point now) noexcept {
-  // Where the time is not the machine's, what a worker does must not depend on the machine's.
+  // If the time is not the machine's, the behaviour of a worker must not depend on the machine's.
   if (tasks_.around.clock == nullptr) tasks_.begin_slice();
-  look_for_poller();  // before anything is said: standard error may be slow
+  look_for_poller();  // before anything is printed: standard error may be slow
   for (unsigned i = 0; i < tasks_.workers(); ++i) look_at(tasks_.at(i), samples_[i], now);
 }
 
-/// A worker may stay in a poll while the others sleep and none of them waits in the driver: nobody would see events and timers.
-/// Twice: between its tasks it looks at the driver itself, or goes there.
+/// A worker may stay in a poll while the others sleep and none of them waits in the driver: then events and
+/// timers would be missed. It takes two checks in a row: between its tasks a worker polls the driver itself,
+/// or goes there.
 void watchdog::look_for_poller() noexcept {
   const bool polled_before = !std::exchange(nobody_polled_, tasks_.poll().is_free());
   if (nobody_polled_ && !polled_before) tasks_.look_for_poller();
 }
 
-/// A long poll may be many children, one inside the other. Others may have them; and after a while it is time for a suspension.
+/// A long poll may be many children, one inside the other. Other workers may take them; after a while this
+/// one must suspend.
 void watchdog::look_at_forks(sched::worker& whom, base::nanoseconds age) noexcept {
   if (queue::fork_thief(whom.forks().waiting).has_items()) tasks_.look_after_ring();
   if (age >= longest_in_place) whom.forks().waiting.call();
 }
 
-/// The same poll as at the last look: what it has prepared goes to the kernel; and if a task waits behind it, others may have that.
+/// If the worker is in the same poll as at the last check, passes its prepared operations to the kernel, and
+/// lets other workers take a task that waits behind the poll.
 void watchdog::look_at(sched::worker& whom, sample& before, base::time_point now) noexcept {
   const std::uint64_t stamp = whom.poll_stamp();
   if (is_another(whom, stamp, before, now)) return;
   tasks_.flush_driver();
   if (whom.slot().ripen()) {
-    // relaxed. A sum for a report; one writer.
+    // relaxed: a sum for a report; one writer.
     ripened_.fetch_add(1, base::order::relaxed);
     tasks_.look_after_ring();
   }
-  // Asked after the stamp: a poll that began since then has run for no time at all.
+  // Read after the stamp: a poll that began since then has run for no time at all.
   const std::uint64_t task = whom.task_of_poll(stamp);
   if (task == 0) return;
   look_at_forks(whom, before.poll.age(now));
   if (patience_.count() != 0) judge(whom, task, before, now);
 }
 
-/// Returns true if a thread without a role runs a task in a poll that was not reported yet. The ends of polls are told in any case.
+/// Returns true if a thread without a role runs a task in a poll that was not reported yet. Ends of polls are
+/// reported in any case.
 bool watchdog::look_outside(base::time_point now) noexcept {
   next_line_outside_ = base::never;
   if (outside() == nullptr) return false;
@@ -236,7 +241,7 @@ bool watchdog::look_outside(base::time_point now) noexcept {
   return any_runs;
 }
 
-/// Returns null if there is no memory: a report is not worth the program.
+/// Returns null if there is no memory: then there is no report.
 watchdog::sample* watchdog::sample_of(const core::outside_poll& whom) noexcept {
   try {
     if (whom.number() >= samples_outside_.size()) samples_outside_.resize(whom.number() + 1U);
@@ -246,7 +251,7 @@ watchdog::sample* watchdog::sample_of(const core::outside_poll& whom) noexcept {
   return &samples_outside_[whom.number()];
 }
 
-/// A poll that was reported is measured when its next line is due, and at its end. Until then it costs one comparison.
+/// A reported poll is measured when its next line is due, and at its end. Until then it costs one comparison.
 void watchdog::look_at(core::outside_poll& whom,
                        std::uint64_t stamp,
                        sample& before,
@@ -257,7 +262,7 @@ void watchdog::look_at(core::outside_poll& whom,
   if (before.poll.task() != 0) whom.mark_reported(stamp);
 }
 
-/// Returns true if this is not the poll of the last look: the next look compares with it.
+/// Returns true if this is not the poll of the last check. The next check compares with it.
 template <class Runs>
 bool watchdog::is_another(const Runs& whom,
                           std::uint64_t stamp,
@@ -269,22 +274,23 @@ bool watchdog::is_another(const Runs& whom,
   return true;
 }
 
-/// The same poll as at the last look.
+/// Measures a poll that goes on since the last check, and reports it if a line is due.
 template <class Runs>
 void watchdog::judge(const Runs& whom, std::uint64_t task, sample& before, base::time_point now) noexcept {
   before.poll.measure(whom.thread_id(), now, 2 * period_);
-  // Once more: a thread that is none of the runtime's may have gone, and then its time could not be measured.
+  // Check again: a foreign thread may have ended, and then its time could not be measured.
   if (before.poll.is_due(now, patience_) && whom.task_of_poll(before.poll.stamp()) == task)
     report(whom, task, before, now);
 }
 
-/// A poll about which a line was due. The thread takes its next task or rests, or it goes on without the role.
+/// Returns true if a poll with a due line has ended. Its thread runs the next task, rests, or goes on without
+/// the role.
 template <class Runs>
 bool watchdog::has_ended(const Runs& whom, const sample& before) noexcept {
   return before.poll.task() != 0 && whom.task_of_poll(before.poll.stamp()) != before.poll.task();
 }
 
-/// While all workers are parked nothing else of them is looked at.
+/// While all workers are parked only the ends of their polls are checked.
 void watchdog::look_for_ends(base::time_point now) noexcept {
   for (unsigned i = 0; i < tasks_.workers(); ++i) {
     const sched::worker& whom = tasks_.at(i);
@@ -302,7 +308,7 @@ void watchdog::report(const Runs& whom, std::uint64_t task, sample& before, base
     say(before, is_first, now);
     before.is_told = true;
   }
-  // relaxed. A sum for a report; one writer. Last: who sees it may end the task.
+  // relaxed: a sum for a report; one writer. Last: a thread that reads it may end the task.
   if (is_first) stalls_.fetch_add(1, base::order::relaxed);
 }
 
@@ -323,7 +329,8 @@ void watchdog::say(sample& before, bool is_first, base::time_point now) noexcept
                is_first ? "; move blocking work to spawn_blocking(), and yield() in long computations" : "");
 }
 
-/// Only if its beginning was told: so there are not more of these lines than of the others.
+/// Reports the end only if the beginning was reported: so there are no more of these lines than of the
+/// others.
 void watchdog::tell_end(sample& before, base::time_point now) noexcept {
   if (!before.is_told) return;
   before.poll.measure_end(before.thread_id, now);
@@ -336,7 +343,7 @@ void watchdog::tell_end(sample& before, base::time_point now) noexcept {
                in_ms(before.poll.computed()));
 }
 
-/// Appends the words and the place to what stands before `length`; returns the new length.
+/// Appends the words and the place at `length`; returns the new length.
 std::size_t watchdog::print_place(char (&into)[longest_where],
                                   std::size_t length,
                                   const char* words,
@@ -351,7 +358,7 @@ std::size_t watchdog::print_place(char (&into)[longest_where],
   return length + static_cast<std::size_t>(more);
 }
 
-/// What is known of it. It may end meanwhile: the registry's lock keeps it there until this is written down.
+/// Describes the task. It may end meanwhile: the lock of the registry keeps it alive until it is copied.
 watchdog::description watchdog::about(std::uint64_t id) noexcept {
   description found;
   std::source_location spawned;

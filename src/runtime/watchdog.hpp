@@ -1,5 +1,5 @@
-// One thread that looks after the workers, and after the threads that run tasks beside them: once a millisecond while a
-// worker runs, and a few times in the patience while one of the others does.
+// One thread that watches the workers, and the other threads that run tasks: once a millisecond while a
+// worker runs, and a few times within the patience while only other threads do.
 #pragma once
 
 #include "base/futex.hpp"
@@ -19,15 +19,17 @@ namespace rota::detail {
 
 // PROTOCOL: watchdog word
 //   awake 0 · asleep 1 · leaving 2
-//   The watchdog announces that it sleeps by an RMW, looks once more whether all workers are parked, and sleeps while the
-//   word says so. Who takes the first worker out of "all parked" exchanges it to awake, and wakes the watchdog if it was
-//   asleep. Both orders are seq_cst on this word and on the idle word: one side sees the other.
-//   A thread without a role that begins to run a task, or goes on after it has rested, does the same: see R3 in task/outside_polls.hpp.
-//   It reads the word first, since it does so at each such step, and others may.
-//   A poll outside that was reported does not keep the watchdog awake. It sleeps until that poll's next line is due, and the end of the poll
-//   wakes it: see R5 there.
-//   It goes to sleep only after a quiet time of some milliseconds: a runtime that is woken for every request must not pay a
-//   second wake for its watchdog each time.
+//   The watchdog announces that it sleeps by an RMW, checks once more whether all workers are parked, and
+//   sleeps while the word is `asleep`. The thread that takes the first worker out of "all parked" exchanges
+//   the word to `awake`, and wakes the watchdog if it was asleep. The accesses of this word and of the idle
+//   word are seq_cst: one side sees the other.
+//   A thread without a role that begins to run a task, or goes on after it has rested, does the same: see R3
+//   in task/outside_polls.hpp. It only reads the word first, because such steps are frequent and on many
+//   threads.
+//   A reported poll outside does not keep the watchdog awake. It sleeps until the next line of that poll is
+//   due, and the end of the poll wakes it: see R5 there.
+//   It falls asleep only after a quiet time of some milliseconds: a runtime that is woken for every request
+//   must not pay for a second wake, of its watchdog, each time.
 class watchdog {
  public:
   watchdog(sched::scheduler& tasks, base::nanoseconds patience) noexcept;
@@ -39,17 +41,17 @@ class watchdog {
   void start();
   void stop() noexcept;
   void first_awake() noexcept;
-  /// What threads without a role tell of themselves; null if nothing is reported.
+  /// Returns where threads without a role record their polls; null if nothing is reported.
   [[nodiscard]] core::outside_polls* outside() noexcept {
     return patience_.count() == 0 ? nullptr : &outside_;
   }
 
   [[nodiscard]] std::uint64_t ripened() const noexcept {
-    // relaxed. A sum for a report.
+    // relaxed: a sum for a report.
     return ripened_.load(base::order::relaxed);
   }
   [[nodiscard]] std::uint64_t stalls() const noexcept {
-    // relaxed. A sum for a report.
+    // relaxed: a sum for a report.
     return stalls_.load(base::order::relaxed);
   }
 
@@ -60,8 +62,8 @@ class watchdog {
     poll_watch poll;
     bool is_told = false;            // a line about this poll was written
     std::uint64_t thread_id = 0;     // of a poll that was reported
-    char name[longest_name] = "";    // of its task, as it stands in a line
-    char thread[longest_name] = "";  // that runs it, the same
+    char name[longest_name] = "";    // of its task, as printed in a line
+    char thread[longest_name] = "";  // of the thread that runs it, as printed
   };
 
   static void thread_main(void* self) noexcept;
@@ -99,7 +101,7 @@ class watchdog {
                                  std::size_t length,
                                  const char* words,
                                  const std::source_location& where) noexcept;
-  /// False: it is told to leave.
+  /// Sleeps for one period. Returns false if it was told to leave.
   [[nodiscard]] bool doze() noexcept;
   [[nodiscard]] base::nanoseconds period_outside() const noexcept;
   [[nodiscard]] bool sleep() noexcept;
@@ -117,12 +119,12 @@ class watchdog {
   base::atomic<std::uint64_t> stalls_{0};
   core::outside_polls outside_;
   std::vector<sample> samples_;
-  base::nanoseconds period_ = std::chrono::milliseconds(1);  // between two looks
+  base::nanoseconds period_ = std::chrono::milliseconds(1);  // between two checks
   std::vector<sample> samples_outside_;                      // by the number of the slot
-  base::time_point next_line_outside_ = base::never;  // at the last look: of the reported polls outside
+  base::time_point next_line_outside_ = base::never;  // of the reported polls outside, at the last check
   circle_watch circles_;
   base::time_point next_circle_look_{};
-  bool nobody_polled_ = false;                  // at the last look
+  bool nobody_polled_ = false;                  // at the last check
   static constexpr unsigned most_repeats = 12;  // a minute: one poll alone has seven in its first
   report_limit limit_;
   report_limit repeats_{most_repeats};

@@ -1,4 +1,4 @@
-// What a worker counts: written by it alone, read by anyone, never by an RMW.
+// The counters of a worker. Only the worker writes them, any thread may read them, and no RMW is used.
 #pragma once
 
 #include "base/counter.hpp"
@@ -8,10 +8,10 @@ namespace rota::sched {
 using base::counter;
 
 struct worker_counters {
-  counter polled;            // looks at a task
+  counter polled;            // polls of tasks
   counter stolen;            // tasks taken from other workers
-  counter steals;            // operations that took at least one
-  counter searches;          // looks at all others for work
+  counter steals;            // steal operations that took at least one task
+  counter searches;          // scans of all other workers for work
   counter parked;            // times it went to sleep
   counter lifo_hits;         // tasks run out of the LIFO slot
   counter injector_fetches;  // batches
@@ -21,7 +21,7 @@ struct worker_counters {
   counter spawned;
   counter ended;
   counter cancelled;
-  counter made;  // memory: of tasks of the pool, too
+  counter made;  // memory of tasks, including tasks of the pool
   counter freed;
 };
 

@@ -9,34 +9,37 @@
 namespace rota::sched {
 
 // PROTOCOL: tasks on threads that play no role
-//   The runtime must not end while such a task runs, and there is no thread to be joined that would hold the end up.
+//   The runtime must not end while such a task runs. No join of a thread would delay the end, so a count
+//   does.
 //
 //   shutdown                          helper
 //   set the phase `stopping`          count_ + 1
 //   read count_; sleep until it is 0  read the phase; `stopping`: take nothing
-//                                     take a task, run it until it suspends or ends
-//                                     count_ - 1; if it is 0 now: read the phase; `stopping`: wake the shutdown
+//                                     take a task, run it until it suspends or ends count_ - 1; if it is 0
+//                                     now: read the phase; `stopping`: wake the shutdown
 //
-//   All of these steps on the count and on the phase are seq_cst. So either the helper sees the phase and takes nothing, or the shutdown sees the count.
-//   A shutdown that sleeps has set the phase before it read the count, so the helper that lowers the count to 0 afterwards sees the phase.
+//   All these steps on the count and on the phase are seq_cst. Either the helper reads the phase and takes
+//   nothing, or the shutdown reads the count. A sleeping shutdown has set the phase before it read the count.
+//   So the helper that lowers the count to 0 afterwards reads the phase `stopping`.
 class help_count {
  public:
   void begin() noexcept {
-    // seq_cst. Before the phase is read.
+    // seq_cst: before the read of the phase.
     count_.fetch_add(1, base::order::seq_cst);
   }
-  /// Returns true if no other thread helps: then the caller reads the phase, and may have to wake the shutdown.
+  /// Ends the help. Returns true if no other thread helps: the caller then reads the phase, and may have to
+  /// wake the shutdown.
   [[nodiscard]] bool end() noexcept {
-    // seq_cst. After the task has run, and before the phase is read.
+    // seq_cst: after the task has run, and before the read of the phase.
     return count_.fetch_sub(1, base::order::seq_cst) == 1;
   }
   void wake_shutdown() noexcept { base::futex_wake(&count_, 1); }
 
   [[nodiscard]] std::uint32_t read() const noexcept {
-    // seq_cst. After the phase was set.
+    // seq_cst: after the phase was set.
     return count_.load(base::order::seq_cst);
   }
-  /// For a shutdown, after it has set the phase.
+  /// Blocks the shutdown, after it has set the phase, until no thread helps.
   void wait_until_none() noexcept {
     for (std::uint32_t seen = read(); seen != 0; seen = read())
       static_cast<void>(base::futex_wait(count_, seen, base::never));

@@ -9,7 +9,7 @@ void helper_list::enter(core::outside_helper& me) noexcept {
   (last_ != nullptr ? last_->after : first_) = &me;
   last_ = &me;
   me.is_listed = true;
-  // seq_cst. The third of the four accesses: before the re-scan.
+  // seq_cst: the third of the four accesses: before the re-scan.
   count_.fetch_add(1, base::order::seq_cst);
 }
 
@@ -29,12 +29,12 @@ void helper_list::take_and_call() noexcept {
   whom->call();
 }
 
-/// Under the lock.
+/// Removes `each` from the list. The lock is held.
 void helper_list::unlink(core::outside_helper& each) noexcept {
   (each.before != nullptr ? each.before->after : first_) = each.after;
   (each.after != nullptr ? each.after->before : last_) = each.before;
   each.is_listed = false;
-  // relaxed. A producer that reads the larger number finds the list shorter, under the lock.
+  // relaxed: a producer that reads the larger number finds the shorter list under the lock.
   count_.fetch_sub(1, base::order::relaxed);
 }
 

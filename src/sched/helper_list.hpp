@@ -13,22 +13,25 @@ namespace rota::sched {
 //   producer                                  helper
 //   push into the injector                    the injector is empty
 //   read count_                               enter the list; count_ + 1
-//   count_ is not 0: under the lock           look into the injector once more (re-scan)
+//   count_ is not 0: under the lock           check the injector once more (re-scan)
 //     take a helper out of the list             a task: leave the list, take the task
 //     set its bit, wake it                      nothing: sleep until a bit is set, then leave the list
 //
-// The bad interleaving: the helper finds the injector empty; a task is pushed; the producer reads count_ == 0; the helper sleeps, and every
-// worker is held by a task that waits for the one that was pushed. Why it cannot happen: the push, the producer's read, the helper's
-// read-modify-write of count_ and its re-scan are seq_cst. Either the re-scan sees the push, or the producer sees the count.
+// Lost wakeup. (1) The helper finds the injector empty. (2) A task is pushed. (3) The producer reads count_
+// == 0. (4) The helper sleeps, and every worker is occupied by a task that waits for the pushed one.
+// Why it cannot happen: the push, the producer's read, the helper's read-modify-write of count_ and its
+// re-scan are seq_cst. Either the re-scan finds the push, or the producer reads the count.
 //
-// A call is handed on. A producer calls one helper for a push, and a push may bring several tasks; a helper that is called may find
-// that its own target has ended, and leave without taking anything. So a helper calls the next one, if the injector still holds something, (1) after
-// it has taken a task and before it runs it, and (2) before it returns because its target has ended.
+// A call is passed on. A producer calls one helper for a push, but a push may contain several tasks, and a
+// called helper may find that its own target has ended and leave without a task. So a helper calls the next
+// one, if the injector is not empty, (1) after it has taken a task and before it runs it, and (2) before it
+// returns because its target has ended.
 //
-// Workers are woken by their own protocol, also for a task for which a helper is called: one of the two finds the injector empty.
+// Workers are woken by their own protocol, also for a task for which a helper is called: one of the two finds
+// the injector empty.
 //
-// Who touches what: the list and the bit of a helper in it, under mutex_; count_ is changed under mutex_, and read by
-// producers without it.
+// Locks: the list and a helper's bit in it are changed under mutex_. count_ is changed under mutex_, and read
+// by producers without it.
 class helper_list {
  public:
   helper_list() = default;
@@ -36,14 +39,14 @@ class helper_list {
   helper_list& operator=(const helper_list&) = delete;
   ~helper_list() = default;
 
-  /// After a push into the injector: calls the helper that waits longest, if any does.
+  /// Called after a push into the injector: calls the helper that has waited longest, if there is one.
   void call_one() noexcept {
-    // seq_cst. The second of the four accesses: after the push.
+    // seq_cst: the second of the four accesses: after the push.
     if (count_.load(base::order::seq_cst) != 0) take_and_call();
   }
 
   void enter(core::outside_helper& me) noexcept;
-  /// When this returns no thread calls `me` any more.
+  /// Removes `me` from the list. When this returns no thread calls `me` any more.
   void leave(core::outside_helper& me) noexcept;
 
  private:

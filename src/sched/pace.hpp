@@ -1,4 +1,4 @@
-// How often a worker looks into the injector.
+// How often a worker polls the injector.
 #pragma once
 
 #include <algorithm>
@@ -6,14 +6,15 @@
 
 namespace rota::sched {
 
-/// Every so many tasks that about a millisecond passes between two looks: short tasks, rare looks.
+/// Returns the number of tasks between two polls of the injector so that about a millisecond passes: the
+/// shorter the tasks, the more of them.
 [[nodiscard]] constexpr std::uint32_t injector_interval(std::uint64_t average_nanoseconds) noexcept {
   constexpr std::uint64_t target = 1'000'000;
   return static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(target / std::max<std::uint64_t>(average_nanoseconds, 1), 8, 255));
 }
 
-/// Exponentially weighted average of the time that a task takes: a tenth of the new, nine tenths of the old.
+/// Exponentially weighted average of the time of a task: a tenth of the new value, nine tenths of the old.
 class pace {
  public:
   void measured(std::uint64_t nanoseconds, std::uint32_t tasks) noexcept {

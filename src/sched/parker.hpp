@@ -14,32 +14,36 @@ namespace rota::sched {
 //   unparked          the worker runs                             park(), leave_driver()
 //   parked            it sleeps on this word, or is about to      park()
 //   parked_in_driver  it waits in the driver, or is about to      enter_driver()
-//   notified          it was told to get up, and has not seen it  unpark()
+//   notified          it was told to get up; not yet consumed     unpark()
 //
-// unpark() exchanges `notified`, whatever was there: the old value says whom to wake, and what its caller did before is
-// seen by the worker. The worker consumes the notification by an exchange. Each unpark() of a claimed worker is consumed
-// exactly once: the claim that preceded it is the only one until the worker has set its bit again.
-// One word, all read-modify-writes: of {notified, asleep} at least one side sees the other.
+// unpark() exchanges in `notified` in any state. The old value tells how to wake the worker, and the worker
+// observes what the caller did before. The worker consumes the notification by an exchange. Each unpark() of
+// a claimed worker is consumed exactly once: no second claim is possible until the worker has set its bit
+// again.
+// One word, all read-modify-writes: of {notified, asleep} at least one side observes the other.
 
 enum class [[nodiscard]] on_unpark : std::uint8_t { nothing, interrupt_driver };
 enum class [[nodiscard]] on_enter : std::uint8_t { entered, notified };
 
 class parker {
  public:
-  /// The owner. Sleeps until it is notified, however long that takes, and consumes the notification.
+  /// Owner: sleeps without a limit until it is notified, and consumes the notification.
   void park() noexcept;
 
-  /// The owner, before it waits in the driver, until `deadline` at most. `notified`: it need not; the notification is consumed.
+  /// Owner: announces that it is about to wait in the driver, until `deadline` at most. Returns `notified` if
+  /// it need not wait; the notification is consumed then.
   on_enter enter_driver(base::time_point deadline = base::never) noexcept;
-  /// The owner, before or in the driver: notified, and not consumed yet.
+  /// Owner, before or inside the driver: returns true if there is a notification that is not consumed yet.
   [[nodiscard]] bool is_notified() const noexcept {
-    // acquire. Pairs with the exchange in unpark(), which comes before the interrupt that a wait() may have taken.
+    // acquire: pairs with the exchange in unpark(), which precedes the interrupt that a wait() may have
+    // consumed.
     return word_.load(base::order::acquire) == notified;
   }
-  /// The owner, after it. True: it was notified; consumed.
+  /// Owner: ends the stay in the driver. Returns true if it was notified; the notification is consumed.
   [[nodiscard]] bool leave_driver() noexcept;
 
-  /// Anybody who has claimed the worker. `interrupt_driver`: it is there.
+  /// Called by the claimer of the worker: notifies it. Returns `interrupt_driver` if the worker is in the
+  /// driver.
   on_unpark unpark() noexcept;
 
  private:

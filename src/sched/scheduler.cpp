@@ -18,7 +18,7 @@ scheduler& of(core::scheduler& self) noexcept { return static_cast<scheduler&>(s
 const scheduler& of(const core::scheduler& self) noexcept { return static_cast<const scheduler&>(self); }
 scheduler& owner_of(header& task) noexcept { return of(*task.owner); }
 
-/// The role that this thread plays, if it is one of this scheduler's.
+/// Returns the role that this thread plays, or null if that is none of this scheduler's.
 worker* mine(const scheduler& self) noexcept {
   worker* const here = worker::current();
   return here != nullptr && &here->shared() == &self ? here : nullptr;
@@ -27,7 +27,8 @@ worker* mine(const scheduler& self) noexcept {
 bool admit(core::scheduler& s) noexcept {
   scheduler& self = of(s);
   worker* const here = mine(self);
-  // Counted first: who counts before the phase changes is waited for, who counts after it is refused.
+  // Count before the phase is read: a task counted before the phase changes is waited for, one counted after
+  // it is refused.
   here != nullptr ? here->count_spawned() : self.note_foreign_spawn();
   return self.takes_tasks();
 }
@@ -61,7 +62,8 @@ void enroll(core::scheduler& s, header& task) noexcept {
 
 void born(core::scheduler& s, header& task) noexcept {
   task.birth = of(s).newborn().note_foreign(task.id, task.label.site());
-  // So many have not suspended: this one pays now what it would pay later.
+  // The range of births is full because so many tasks have not suspended: this task enrols now instead of
+  // later.
   if (task.birth == 0) core::enroll_once(task);
 }
 
@@ -91,7 +93,7 @@ const core::scheduler_ops scheduler::ops_table{
     .reschedule = sched::reschedule,
     .settle =
         [](core::scheduler& s) noexcept {
-          // NOT IN A MODEL: whoever awaits on this thread has its role
+          // NOT IN A MODEL: a thread that awaits here has its role
           if (worker* const here = mine(of(s))) here->settle();
         },
     .keeps_turn =
@@ -182,11 +184,12 @@ void scheduler::inject(header& task) noexcept {
 }
 
 void scheduler::inject_batch(header& first, header& last, std::size_t count) noexcept {
-  // Closed: only a task that a blocking call kept from ending can come so late. It is a survivor, and was reported.
+  // The injector is closed: only a task that a blocking call kept from ending can come so late. It is a
+  // survivor, and was reported.
   // NOT IN A MODEL: a survivor stays in memory, which a model takes for a leak
   if (injector_.push_batch(first, last, count) != queue::on_inject::accepted) return;
   look_after_injector();
-  // Whether or not a worker was found: one that searches may find something else first, and run it for ever.
+  // Even if a worker was found: a searching worker may find another task first and run it for ever.
   helpers_.call_one();
 }
 
@@ -221,7 +224,7 @@ bool scheduler::time_has_come() noexcept {
   if (timers_.earliest() <= now()) return true;
   if (outside_ != 0) return false;
   if (!idle_.all_parked() || injector_.has_items()) return false;
-  // Only now: a worker that was awake a moment ago may have armed an earlier one.
+  // Only now: a worker that was awake a moment ago may have armed an earlier timer.
   return around.clock->all_blocked(timers_.earliest());
 }
 
@@ -236,14 +239,16 @@ void scheduler::drain() noexcept {
   for (unsigned i = 0; i < workers(); ++i) at(i).drain();
 }
 
-// ---- threads that play no role ------------------------------------------------------------------------------------
+// ---- threads that play no role ----------------------------------------------------------------------------
 
-/// Both loads are seq_cst: the re-scan of a helper that has entered the list.
+/// Returns true if a helper could take a task. Both loads are seq_cst: the re-scan of a helper that has
+/// entered the list.
 bool scheduler::helpers_have_work() const noexcept {
   return injector_.has_items() && current_phase() != phase::stopping;
 }
 
-/// Ends with the target of `me`: each round runs a task, or sleeps until one comes or the target has ended.
+/// Helps until the target of `me` has ended: each round runs a task, or sleeps until a task arrives or the
+/// target has ended.
 void scheduler::help_until_end(core::outside_helper& me) noexcept {
   while (!me.has_ended()) {
     if (help_once()) continue;
@@ -251,17 +256,17 @@ void scheduler::help_until_end(core::outside_helper& me) noexcept {
     if (!helpers_have_work()) me.sleep();
     helpers_.leave(me);
   }
-  // This thread may have been called for what is there, and goes.
+  // This thread may have been called for a task that is still there, and leaves.
   if (helpers_have_work()) helpers_.call_one();
 }
 
-/// False: there is nothing to take.
+/// Runs one task. Returns false if there is none.
 bool scheduler::help_once() noexcept {
   if (!helpers_have_work()) return false;
   // Forks of the tasks that run here meanwhile must not lie above those of one in place.
   static_cast<void>(core::current_task());
   helping_.begin();
-  // Before the task leaves the injector: a virtual clock sees one of the two.
+  // Before the task leaves the injector: a virtual clock observes one of the two.
   note_outside(+1);
   header* const entry = current_phase() == phase::stopping ? nullptr : take_for_helper();
   if (entry != nullptr) {
@@ -274,7 +279,7 @@ bool scheduler::help_once() noexcept {
   return entry != nullptr;
 }
 
-/// One task, the oldest. What is left is for the next helper, while this one runs.
+/// Takes the oldest task. If more are left it calls the next helper for them, since this one is about to run.
 header* scheduler::take_for_helper() noexcept {
   header* entry = nullptr;
   if (injector_.pop_batch(std::span(&entry, 1)) == 0) return nullptr;
@@ -282,43 +287,46 @@ header* scheduler::take_for_helper() noexcept {
   return entry;
 }
 
-// ---- what a thread does around a wait that blocks it --------------------------------------------------------------
+// ---- around a wait that blocks the thread -----------------------------------------------------------------
 
 namespace {
 
-/// Returns null if the role has gone to another thread, or stays with this one; else the role, which waits for a thread.
+/// Returns null if the role has gone to another thread, or stays with this one; else the role, which waits
+/// for a thread.
 void* lend_role() noexcept {
   worker* const role = worker::current();  // worker_ports: it has one
-  // A child of fork() has the role, and none of the threads that could play it.
+  // A child of fork() has the role, but none of the threads that could play it.
   if (!base::is_this_process(role->shared().process)) return nullptr;  // NOT IN A MODEL: forks
-  // What runs in place here would be in the new thread's place.
+  // Forks in place that would run here must not run in the place of the new thread.
   static_cast<void>(core::current_task());
-  // Whether the role goes or stays: this thread chooses nothing more before it blocks.
+  // Whether the role goes or stays: this thread chooses no more tasks before it blocks.
   role->settle();
   role->shared().flush_driver();
-  // Outside of a task, a driver's or a timer's callback: play() is in the middle of something, and keeps the role.
+  // Outside of a task, in a callback of the driver or of a timer, play() is in the middle of a step, and
+  // keeps the role.
   if (base::this_thread_locals().task == nullptr) return nullptr;  // NOT IN A MODEL: callbacks
   scheduler& self = role->shared();
   role->leave_thread();
-  // Until this task is back in play(), or in the loop of whoever runs this thread, no worker knows of it.
+  // Until this task is back in play(), or in the loop of its thread, no worker counts it.
   self.note_outside(+1);
-  // Its task stays with this thread: the watchdog must not take a role that waits for a thread for one that is stuck.
+  // The task stays with this thread: the watchdog must not take a role that waits for a thread for one that
+  // is stuck.
   const std::uint64_t mine = role->current_task_id();
   role->note_poll(0);
   if (self.around.start_role(self.around.threads, *role)) return nullptr;
-  // No thread to be had now. Until one is, the watchdog keeps its LIFO slot served.
+  // There is no free thread. Until there is, the watchdog keeps the LIFO slot of the role served.
   role->note_poll(mine);
   self.around.offer_role(self.around.threads, *role);
   self.note_shortage();  // writes to standard error, which may be slow
   return role;
 }
 
-/// The call that blocked has returned, on the thread that made the offer.
+/// Called when the blocking call has returned, on the thread that made the offer.
 void take_role_back(void* offered) noexcept {
   if (offered == nullptr) return;
   auto& role = *static_cast<worker*>(offered);
   scheduler& self = role.shared();
-  // In a child of the process that has the threads the lock may be held for ever.
+  // In a forked child a thread of the parent may have held the lock at the fork.
   if (!base::is_this_process(self.process)) return;
   if (!self.around.take_role_back(self.around.threads, role)) return;
   self.note_outside(-1);

@@ -12,7 +12,8 @@ const driver_ops sleep_driver::ops_table{
 };
 
 void sleep_driver::wait(base::time_point deadline) noexcept {
-  // acq_rel, both. Same word as interrupt(): what the interrupter did is seen. A look takes the interrupt, too.
+  // acq_rel, both: same word as interrupt(): observes what the interrupter did. A poll consumes the
+  // interrupt, too.
   if (deadline == base::time_point::min()) {
     interrupted_.exchange(0, base::order::acq_rel);
     return;
@@ -23,7 +24,7 @@ void sleep_driver::wait(base::time_point deadline) noexcept {
 }
 
 void sleep_driver::interrupt() noexcept {
-  // acq_rel. Same word as wait().
+  // acq_rel: same word as wait().
   if (interrupted_.exchange(1, base::order::acq_rel) == 0) base::futex_wake(&interrupted_, 1);
 }
 

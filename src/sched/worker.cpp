@@ -31,7 +31,7 @@ void worker::enter_thread() noexcept {
   here.forks = &forks_;
   here.births = &births_;
 #if !ROTA_MODEL
-  // relaxed. See thread_id().
+  // relaxed: see thread_id().
   thread_id_.store(base::this_thread_id(), base::order::relaxed);
 #endif
 }
@@ -47,20 +47,20 @@ worker::on_play worker::play() noexcept {
   enter_thread();
   note_poll(0);  // a role that was offered still names the task that blocked
   while (shared_.current_phase() != phase::stopping) {
-    // Who was woken searches first: it holds a token, and owes a look to those who wait.
+    // A woken worker searches first: it holds a searching token, and a producer may rely on its search.
     if (!searching_) tick();
     if (!lost_role() && (searching_ || polls_this_tick_ == 0)) {
       if (header* const found = find_or_park()) run(*found);
     }
     if (lost_role()) return on_play::role_lent;
   }
-  // Told to stop before it saw that the scheduler closes: its books must not stay open.
+  // The worker was told to stop before it read that the scheduler closes: it must not keep private counts.
   close_books();
   leave_thread();
   return on_play::stopped;
 }
 
-/// Up to 128 looks at tasks, then the driver and the timers get their turn.
+/// Makes up to 128 task polls; then the driver and the timers get their turn.
 void worker::tick() noexcept {
   maintain(due::by_polls);
   budget_ = polls_per_tick;
@@ -69,7 +69,7 @@ void worker::tick() noexcept {
   const base::time_point began = shared_.now();
   while (budget_ != 0) {
     header* task = next_running();
-    // Without any poll this worker searches, or parks.
+    // If there was no poll in this tick this worker searches, or parks.
     if (task == nullptr && polls_this_tick_ != 0) task = from_neighbour();
     if (task == nullptr) break;
     run(*task);
@@ -86,7 +86,7 @@ void worker::run(header& task) noexcept {
   note_poll(task.id);
   const std::uint32_t looks = core::run(task);
   if (lost_role()) return;
-  // relaxed. As above.
+  // relaxed: a value for reports; the stamp does not change.
   task_id_.store(outer, base::order::relaxed);
   counts_.polled.add(looks);
   polls_this_tick_ += looks;
@@ -97,24 +97,26 @@ void worker::run(header& task) noexcept {
   maintain(since_driver_ >= polls_between_driver_looks ? due::by_polls : due::by_time);
 }
 
-/// Returns true if `polls` are as many as may pass between two looks, or if the time slice of the last look has ended.
+/// Returns true if `polls` is the most that may pass between two polls of the driver, or if the time slice of
+/// the last one has ended.
 bool worker::driver_is_due(std::uint32_t polls) const noexcept {
   return polls >= polls_between_driver_looks || slice_of_driver_look_ != shared_.slice();
 }
 
-/// Asks the driver and the timers, without waiting. If another worker holds the token, that one polls the timers of all: it waits no longer than
-/// until the first, or is about to poll them. But it may have lost its processor in the middle of its look, so this worker polls its own.
+/// Polls the driver and the timers, without waiting. If another worker holds the token, that worker polls the
+/// timers of all: it waits no longer than until the first, or is about to poll them. But it may be preempted
+/// in the middle of that, so this worker polls its own timers.
 void worker::maintain(due why) noexcept {
   note_slice();
   close_books();
   shared_.flush_driver();
   const bool is_refused = !leaves_events_where_they_are(why) && !dispatch_events();
-  // What does not fit into the ring now is polled at the next look.
+  // Timers for which the ring has no free space now are polled at the next call.
   fire_timers(is_refused ? timers_of::this_worker : timers_of::all,
               std::clamp(mine_.free_space(), 1U, polls_per_tick));
 }
 
-/// Returns false if another worker holds the token.
+/// Polls the driver for events. Returns false if another worker holds the token.
 bool worker::dispatch_events() noexcept {
   if (!shared_.poll().try_take()) return false;
   ROTA_UNINITIALIZED event_buffer found;
@@ -139,10 +141,12 @@ void worker::fire_timers(timers_of whose, unsigned limit) noexcept {
   newest_goes_ = newest::to_slot;
 }
 
-/// Events come in order, and wait in order in the driver. What the ring has no room for goes to the injector instead, behind all that
-/// comes later: so a look waits until there is room, but for every fourth one, since tasks that yield fill the ring for ever. Only looks
-/// that a number of polls made due count, since a look by time may come after one long task. It does not set back that number either, or
-/// tasks of 1 ms in a full ring would keep the driver from being asked for ever.
+/// Decides whether this poll of the driver leaves the events out. Events wait in the driver in their order.
+/// Events for which the ring has no space would go to the injector, behind later ones. So a poll waits until
+/// there is space, except every fourth one, since tasks that yield keep the ring full for ever. Only polls
+/// that are due by a number of task polls count as such a fourth, since a poll by time may come after one
+/// long task. A poll by time does not reset that number either; otherwise tasks of 1 ms in a full ring would
+/// keep the driver from being polled for ever.
 bool worker::leaves_events_where_they_are(due why) noexcept {
   const bool has_room = mine_.free_space() >= ring_capacity / 2;
   if (!has_room && why == due::by_time) return true;
@@ -181,9 +185,9 @@ bool worker::count_freed() noexcept {
   return books_closed_ && shared_.books().freed();
 }
 
-// ---- work of its own -----------------------------------------------------------------------------------------------
+// ---- work of its own --------------------------------------------------------------------------------------
 
-/// The next task, its word `running`; stale entries are dropped on the way.
+/// Returns the next task, its word `running`. Drops stale entries on the way.
 header* worker::next_running() noexcept {
   while (header* const entry = next_entry()) {
     if (header* const task = start(entry)) return task;
@@ -193,7 +197,7 @@ header* worker::next_running() noexcept {
 
 header* worker::next_entry() noexcept {
   header* const chosen = choose();
-  // What was chosen needs nobody else; what is left does.
+  // The chosen task needs no other worker; the rest does.
   settle();
   return chosen;
 }
@@ -204,8 +208,9 @@ void worker::settle() noexcept {
   if (!mine_.is_empty()) shared_.look_after_ring();
 }
 
-/// A look at the driver begins, or one would be in vain. In a new time slice the injector is due as well, since the interval counts tasks as
-/// long as the average, and a long one counts as one. So a choice compares two numbers of this worker, and does not read the slice.
+/// Called when a poll of the driver begins, or when one would find nothing. In a new time slice the injector
+/// is due as well: its interval counts tasks of average length, and a long task counts as one. So a choice
+/// compares two numbers of this worker, and does not read the slice.
 void worker::note_slice() noexcept {
   slice_of_driver_look_ = shared_.slice();
   if (slice_of_injector_look_ != slice_of_driver_look_) injector_is_due_after_ = least_between_injector_looks;
@@ -216,7 +221,7 @@ void worker::note_slice_for_injector() noexcept {
 }
 
 header* worker::choose() noexcept {
-  // A task of the injector may wake another one, which would displace the timer's from the slot.
+  // A task of the injector may wake another one, which would displace the timer's task from the slot.
   if (!std::exchange(timer_is_next_, false) && since_injector_ >= injector_is_due_after_) {
     if (header* const entry = from_injector()) return entry;
   }
@@ -229,8 +234,9 @@ header* worker::choose() noexcept {
   return from_injector();
 }
 
-/// Children that a task has left behind, the next one first; and now and then whoever waits in the ring: also when somebody had
-/// to call for it, as the watchdog does when what was chosen last computes for long.
+/// Chooses a child that a task has left behind, the newest first. Now and then it chooses from the ring
+/// instead; also after a call for the ring, which the watchdog makes when the last chosen task computes for
+/// long.
 header* worker::choose_beside_forks() noexcept {
   const std::uint32_t calls = forks_.waiting.calls();
   const bool was_called = std::exchange(calls_heard_, calls) != calls;
@@ -250,7 +256,7 @@ header* worker::from_forks() noexcept {
   return &core::fork_group::adopt(*child);
 }
 
-/// Null: the entry was stale.
+/// Returns null if the entry was stale.
 header* worker::start(header* entry) noexcept {
   shared_.pass_end_on(*entry);
   switch (entry->word.pop()) {
@@ -274,7 +280,8 @@ header* worker::from_lifo() noexcept {
   return entry;
 }
 
-/// Three in a row, and the others get their turn: the ring's end is where all can take it.
+/// After three tasks from the slot in a row the others get their turn: the task goes to the end of the ring,
+/// where all workers can take it.
 void worker::flush_lifo() noexcept {
   lifo_polls_ = 0;
   if (header* const entry = slot_.take()) push_last(*entry);
@@ -285,7 +292,7 @@ header* worker::from_injector() noexcept {
   injector_is_due_after_ = pace_.interval();
   slice_of_injector_look_ = shared_.slice();
   ROTA_UNINITIALIZED std::array<header*, 32> batch;
-  // The first is run, so one more fits than the ring has room for.
+  // The first one runs at once, so the batch may hold one more than fits into the ring.
   const std::size_t wanted = queue::fetch_count(
       shared_.injector().length_guess(), shared_.workers(), mine_.free_space() + std::size_t{1});
   const std::size_t count = shared_.injector().pop_batch(std::span(batch).first(wanted));
@@ -312,7 +319,8 @@ void worker::push_newest(header& task) noexcept {
   }
 }
 
-/// A due timer's. It has one poll, even if the slot has had all of its own; what it displaces is the ring's.
+/// Puts the task of a due timer into the slot. It gets one poll, even if the slot has had all of its own; the
+/// displaced task goes into the ring.
 void worker::push_first(header& task) noexcept {
   timer_is_next_ = true;
   ++timers_in_a_row_;
@@ -328,7 +336,7 @@ void worker::push_last(header& task) noexcept {
   if (store(task)) owes_look_ = true;
 }
 
-/// Returns false if it did not fit, and is in the injector, whose push has looked.
+/// Returns false if the task did not fit and went to the injector: that push has notified.
 bool worker::store(header& task) noexcept { return mine_.push_if_room(task) || store_beside_full_ring(task); }
 
 bool worker::store_beside_full_ring(header& task) noexcept {
@@ -346,12 +354,12 @@ bool worker::keeps_turn(unsigned looks) noexcept {
     return false;
   if (!shared_.takes_tasks()) return false;
   if (driver_is_due(since_driver_ + looks + 1) || looks + 1 >= budget_) return false;
-  // To the watchdog it is another poll.
+  // For the watchdog it is another poll.
   note_poll(current_task_id());
   return true;
 }
 
-/// Half of a full ring, as one chain. Entries of tasks that are not runnable are dropped on the way.
+/// Moves half of a full ring, as one chain. Drops entries of tasks that are not runnable.
 void worker::move_to_injector(task_ring::batch& batch) noexcept {
   counts_.overflows.add(1);
   header* first = nullptr;
@@ -370,9 +378,9 @@ void worker::move_to_injector(task_ring::batch& batch) noexcept {
   if (count != 0) shared_.inject_batch(*first, *last, count);
 }
 
-// ---- work of others ------------------------------------------------------------------------------------------------
+// ---- work of others ---------------------------------------------------------------------------------------
 
-/// A searcher's look everywhere, once. A stale entry is not work.
+/// Searches all workers once. A stale entry is not work.
 header* worker::search() noexcept {
   if (header* const task = next_running()) return task;
   counts_.searches.add(1);
@@ -395,9 +403,10 @@ header* worker::search() noexcept {
   return next_running();
 }
 
-/// Between two looks at the driver, when nothing is left here. A worker that finds events at each look never comes to search, and the tasks
-/// in the ring of a neighbour that has lost its processor would wait until the neighbour has it back. A neighbour that has begun another poll
-/// since this worker looked at it last runs, and keeps its tasks. One neighbour at a time, each in its turn.
+/// Called between two polls of the driver when this worker has no task left. A worker that finds events at
+/// each poll never comes to search, and the tasks in the ring of a preempted neighbour would wait until the
+/// neighbour runs again. A neighbour that has begun another task poll since the last check runs, and keeps
+/// its tasks. One neighbour at a time, each in its turn.
 header* worker::from_neighbour() noexcept {
   worker& other = shared_.at(neighbour_);
   const bool runs = other.poll_stamp() != stamp_of_neighbour_;
@@ -408,7 +417,7 @@ header* worker::from_neighbour() noexcept {
   return task;
 }
 
-/// The next one, and the poll in which it is now.
+/// Moves on to the next neighbour, and records its current poll.
 void worker::choose_neighbour() noexcept {
   const unsigned n = shared_.workers();
   neighbour_ = (neighbour_ + 1) % n;
@@ -428,7 +437,7 @@ header* worker::steal_from(worker& victim) noexcept {
   }
 }
 
-/// The oldest, which is the largest part of what was forked there.
+/// Steals the oldest child, which is the largest part of the tree that was forked there.
 header* worker::steal_fork(worker& victim) noexcept {
   queue::fork_thief other(victim.forks_.waiting);
   for (;;) {
@@ -442,7 +451,7 @@ header* worker::steal_fork(worker& victim) noexcept {
   }
 }
 
-/// Gives the searching token back with work in hand.
+/// Returns the searching token, with work in hand.
 header* worker::leave_search(header& found) noexcept {
   if (searching_) {
     searching_ = false;
@@ -451,13 +460,15 @@ header* worker::leave_search(header& found) noexcept {
   return &found;
 }
 
-/// The last searcher looks, if there is something to find: who published meanwhile saw a searcher and relied on it. By a load:
-/// the publish came before the read-modify-write that ends the search, and who parks after that sees it.
+/// The last searcher notifies if others have work: a producer may have seen a searcher and relied on it. A
+/// load is enough: the publish came before the read-modify-write that ends the search, and a worker that
+/// parks after that sees the task.
 void worker::leave_behind() noexcept {
   if (shared_.idle_.leave_with_work() && others_have_work()) shared_.look_after_ring();
 }
 
-/// Searches, and sleeps when there is nothing. Null: got up for another reason than a task; the caller goes round.
+/// Searches, and sleeps if there is nothing. Returns null if it woke for another reason than a task; the
+/// caller loops.
 header* worker::find_or_park() noexcept {
   close_books();
   if (!searching_) searching_ = shared_.idle_.try_search();
@@ -467,7 +478,7 @@ header* worker::find_or_park() noexcept {
     counts_.wakes_spurious.add(1);
     just_woken_ = false;
   }
-  // First the bit, then out of searching, then the second look: in this order no task is overlooked.
+  // First the bit, then the end of the search, then the re-scan: in this order no task is overlooked.
   shared_.idle_.announce_park(index_, searching_);
   searching_ = false;
   if (sees_work()) {
@@ -478,15 +489,17 @@ header* worker::find_or_park() noexcept {
   return nullptr;
 }
 
-/// Anything that this worker, or a searcher, could take. All loads seq_cst, after the seq_cst RMW of announce_park(); but for those
-/// of forks: who forks need not be seen by those who park (README, "Forks beside the ring").
+/// Returns true if there is anything that this worker, or a searcher, could take. All loads are seq_cst,
+/// after the seq_cst RMW of announce_park(), except those of forks: a parking worker need not see a fork
+/// (README, "Forks beside the ring").
 bool worker::sees_work() noexcept {
   const phase now = shared_.current_phase();
   if (now == phase::stopping || (now >= phase::cancelling && !books_closed_)) return true;
   return !slot_.is_empty() || !forks_.waiting.is_empty() || others_have_work();
 }
 
-/// Anything that a searcher could take, from this worker too. As above, after a seq_cst RMW of the idle word.
+/// Returns true if there is anything that a searcher could take, from this worker too. The loads are seq_cst
+/// as in sees_work(), after a seq_cst RMW of the idle word.
 bool worker::others_have_work() noexcept {
   if (shared_.injector().has_items()) return true;
   for (unsigned i = 0; i < shared_.workers(); ++i) {
@@ -497,14 +510,14 @@ bool worker::others_have_work() noexcept {
   return false;
 }
 
-/// Out of bed, as a searcher: by its own hand, or because it was claimed, and then the unpark has to be consumed first.
+/// Becomes a searcher: by itself, or because it was claimed; then it must consume the unpark first.
 void worker::get_up(bool consumed) noexcept {
   bool first_awake = false;
   const queue::idle::on_rise how = shared_.idle_.rise(index_, first_awake);
   if (how == queue::idle::on_rise::claimed && !consumed) parker_.park();
   if (first_awake) shared_.note_first_awake();
   shared_.pass_jump();
-  // Nothing has waited for this worker while it slept.
+  // No task has waited for this worker while it slept.
   note_slice();
   searching_ = true;
   just_woken_ = how == queue::idle::on_rise::claimed;
@@ -512,7 +525,7 @@ void worker::get_up(bool consumed) noexcept {
 
 void worker::sleep() noexcept {
   counts_.parked.add(1);
-  // The events that were dispatched last may have prepared something.
+  // The events that were dispatched last may have prepared operations.
   shared_.flush_driver();
   if (shared_.poll().try_take()) {
     wait_in_driver();
@@ -526,26 +539,28 @@ void worker::sleep() noexcept {
 unsigned worker::wait_for_events(base::time_point until, event_buffer& found) noexcept {
   const driver_port& driver = shared_.around.driver;
   if (shared_.around.clock == nullptr) return driver.ops->wait(driver.self, until, found);
-  // Time is not the machine's. What the driver has comes first; then time may jump; else only an interrupt helps. The look
-  // may have taken the interrupt of an unpark: asked after it.
+  // The time is not the machine's. Events of the driver come first; then time may jump; else only an
+  // interrupt helps. The poll may have consumed the interrupt of an unpark, so is_notified() comes after it.
   const unsigned events = driver.ops->wait(driver.self, base::time_point::min(), found);
   if (events != 0 || parker_.is_notified() || shared_.time_has_come()) return events;
   return driver.ops->wait(driver.self, base::never, found);
 }
 
-/// The poller: sleeps until an event, a timer or an unpark. The token goes first, then the worker is a searcher, then
-/// the events' tasks are put where all can take them. If there is one, this worker runs it, and nobody is woken.
+/// The poller sleeps until an event, a timer or an unpark. It returns the token first, becomes a searcher,
+/// and then puts the tasks of the events where all can take them. If there is only one, this worker runs it
+/// and wakes no other.
 void worker::wait_in_driver() noexcept {
   poller& turn = shared_.poll();
   ROTA_UNINITIALIZED event_buffer found;
   unsigned events = 0;
   const driver_port& driver = shared_.around.driver;
-  // A look at the word would see no timer, and no event: it ends before the one, and is not repeated after the other.
+  // Polling the parker word would notice neither timers nor events. So it ends before the first timer, and
+  // after an event it is not repeated.
   bool notified = parker_.enter_driver(shared_.clocks().earliest()) == on_enter::notified;
   if (!notified) {
     base::time_point until = shared_.clocks().earliest();
     turn.announce(until);
-    // A timer that was armed before the announcement told nobody.
+    // A timer that was armed before the announcement has interrupted nothing.
     until = std::min(until, shared_.clocks().earliest());
     events = wait_for_events(until, found);
     turn.announce_awake();
@@ -567,12 +582,12 @@ void worker::drain() noexcept {
   while (header* const entry = mine_.pop()) drop(entry);
 }
 
-// ---- help ----------------------------------------------------------------------------------------------------------
+// ---- help -------------------------------------------------------------------------------------------------
 
 bool worker::help_once() noexcept {
   // Forks of the tasks that run here meanwhile must not lie above those of one in place.
   static_cast<void>(core::current_task());
-  // The task that waits may have computed for long, without a look at the driver since.
+  // The waiting task may have computed for long since the last poll of the driver.
   note_slice_for_injector();
   header* task = next_running();
   if (task == nullptr) task = search_for_help();
@@ -583,7 +598,7 @@ bool worker::help_once() noexcept {
   return true;
 }
 
-/// Only a searcher steals; who helps becomes one, whatever the cap says.
+/// Only a searcher steals, so a helper becomes one, whatever the limit on searchers.
 header* worker::search_for_help() noexcept {
   shared_.idle_.force_search();
   header* const task = search();

@@ -1,4 +1,4 @@
-// One worker: the role that a thread plays. Its queues, its way to find work, its sleep.
+// A worker: the role that a thread plays, with its queues, its search for work, and its sleep.
 #pragma once
 
 #include "base/cache_line.hpp"
@@ -22,29 +22,30 @@ namespace rota::sched {
 
 class scheduler;
 
-/// The capacity of a ring; small in the model build, so that overflow and wrap are reached.
+/// The capacity of a ring. It is small in the model build, so that overflow and wrap are reached.
 inline constexpr std::uint32_t ring_capacity = ROTA_MODEL && !ROTA_SIMULATED ? 4 : 256;
 using task_ring = queue::ring<core::header, ring_capacity>;
 
 inline constexpr std::uint32_t polls_per_tick = 128;
 inline constexpr std::uint32_t polls_between_driver_looks = 61;
 inline constexpr std::uint32_t lifo_polls_in_a_row = 3;
-/// A task of the ring for each of the injector, however long they take.
+/// At least one task of the ring runs for each task of the injector, however long they take.
 inline constexpr std::uint32_t least_between_injector_looks = 2;
 inline constexpr std::uint32_t most_forks_in_a_row = 8;
 
 class worker;
 
-/// A role that waits for a thread, in the pool's list. Under the lock of that list.
+/// A role that waits for a thread, in the list of the pool. Guarded by the lock of that list.
 struct role_offer {
   worker* next = nullptr;
   /// The thread that may take it back, by the address of its thread_locals. Null: the role is not offered.
   const void* by = nullptr;
-  /// So many closures were queued before it.
+  /// The number of closures that were queued before it.
   std::uint64_t after = 0;
 };
 
-/// A worker is a role, not a thread: a thread that is about to block hands it to another one and goes on without it.
+/// A worker is a role, not a thread. A thread that is about to block hands the role to another one and goes
+/// on without it.
 /// Members without a comment belong to the thread that plays the role.
 class alignas(base::cache_line) worker {
  public:
@@ -57,32 +58,33 @@ class alignas(base::cache_line) worker {
   enum class [[nodiscard]] on_play : std::uint8_t { stopped, role_lent };
   on_play play() noexcept;
 
-  /// This thread plays the role from now on, or no longer.
+  /// Makes this thread play the role; leave_thread() ends that.
   void enter_thread() noexcept;
   static void leave_thread() noexcept;
 
-  /// For whoever runs here and would be fair.
+  /// Returns a random number for fair choices of the code that runs on this thread.
   [[nodiscard]] std::uint64_t draw() noexcept { return random_.next() + (base::chance() ? 1 : 0); }
 
-  /// The newest task: into the LIFO slot, its predecessor into the ring.
+  /// Puts the newest task into the LIFO slot, and the displaced one into the ring.
   void push_newest(core::header& task) noexcept;
-  /// The end of the ring; published, and looked.
+  /// Puts the task at the end of the ring, and notifies.
   void push_ring(core::header& task) noexcept;
-  /// The same for a task that ran just now: the worker is about to choose what it runs next, and looks then, if anything is
-  /// left for others.
+  /// The same for a task that ran just now. The worker is about to choose its next task, and notifies after
+  /// that, if anything is left for others.
   void push_last(core::header& task) noexcept;
 
-  /// The look that push_last() has put off, if what it was for is still there.
+  /// Makes the notification that push_last() has deferred, if the ring is not empty.
   void settle() noexcept;
 
-  /// A task that would let others go first finds none here: it may go on. Not for ever: the driver gets its looks. `looks` at
-  /// tasks have been made here since one was chosen.
+  /// Returns true if a task that yields may go on because no other task waits here. It does not do so for
+  /// ever: the driver is still polled. `looks` task polls have been made here since one was chosen.
   [[nodiscard]] bool keeps_turn(unsigned looks) noexcept;
 
-  /// join(help): one task from the LIFO slot, the ring, the injector or another worker's ring, in that order.
+  /// For join(help): runs one task from the LIFO slot, the ring, the injector or another worker, in that
+  /// order.
   [[nodiscard]] bool help_once() noexcept;
 
-  /// The worker that this thread plays; null for none.
+  /// Returns the worker that this thread plays, or null.
   [[nodiscard]] static worker* current() noexcept {
     return static_cast<worker*>(base::this_thread_locals().worker);
   }
@@ -97,50 +99,55 @@ class alignas(base::cache_line) worker {
   [[nodiscard]] const pace& rhythm() const noexcept { return pace_; }
   [[nodiscard]] role_offer& offer() noexcept { return offer_; }
 
-  /// What the role's thread counts. `count_freed`: true for the last task of all; the caller frees the scheduler.
+  /// Counts of the thread that plays the role. count_freed() returns true for the last memory of all: the
+  /// caller frees the scheduler.
   void count_spawned() noexcept;
   void count_made() noexcept;
   void count_ended(bool was_cancelled) noexcept;
   [[nodiscard]] bool count_freed() noexcept;
 
-  /// After the role has ended, by the thread that stops the scheduler: drops what is left in the queues.
+  /// Drops the remaining entries of the queues. Called after the role has ended, by the thread that stops the
+  /// scheduler.
   void drain() noexcept;
 
-  /// It changes with every poll. Anybody.
+  /// Returns a number that changes with every poll. Any thread.
   [[nodiscard]] std::uint64_t poll_stamp() const noexcept {
-    // relaxed. The watchdog compares it with an earlier one, and is only a guess late.
+    // relaxed: the watchdog compares it with an earlier value; a late value is only a guess.
     return stamp_.load(base::order::relaxed);
   }
-  /// Another poll begins, of `task_id`; 0: of nothing. By the thread that plays the role.
+  /// Records that another poll begins, of `task_id`; 0: of no task. By the thread that plays the role.
   void note_poll(std::uint64_t task_id) noexcept {
-    // relaxed, both. One writer; the watchdog reads it a little late.
+    // relaxed, both: one writer; the watchdog may read it a little late.
     stamp_.store(stamp_.load(base::order::relaxed) + 1, base::order::relaxed);
-    // release. Pairs with task_of_poll(): the stamp goes before the task.
+    // release: pairs with task_of_poll(): the stamp is stored before the task.
     task_id_.store(task_id, base::order::release);
   }
-  /// The task that runs here, if the poll is still the one with this stamp. 0: another poll, or none.
+  /// Returns the task that runs here, if the poll is still the one with this stamp. 0: another poll, or no
+  /// task.
   [[nodiscard]] std::uint64_t task_of_poll(std::uint64_t stamp) const noexcept {
-    // acquire. Pairs with note_poll(): who sees the task of a later poll sees its stamp, too.
+    // acquire: pairs with note_poll(): a reader of the task of a later poll reads its stamp, too.
     const std::uint64_t id = task_id_.load(base::order::acquire);
     return poll_stamp() == stamp ? id : 0;
   }
-  /// The kernel's id of the thread that has entered this role last. Any thread, for reports; 0: none.
+  /// Returns the kernel's id of the last thread that entered this role; 0: none. Any thread, for reports.
   [[nodiscard]] std::uint64_t thread_id() const noexcept {
-    // relaxed. A report; a late one measures the thread that had the role before.
+    // relaxed: for a report; a late value measures the previous thread of the role.
     return thread_id_.load(base::order::relaxed);
   }
-  /// The task that runs here. Anybody, for reports.
+  /// Returns the task that runs here. Any thread, for reports.
   [[nodiscard]] std::uint64_t current_task_id() const noexcept {
-    // relaxed. A report.
+    // relaxed: for a report.
     return task_id_.load(base::order::relaxed);
   }
 
  private:
-  /// Where a task that is woken now goes. What events bring is for all workers, and stands in its order. A timer is late already if it
-  /// fires between two tasks: the first task of such a look goes into the slot, and displaces what is there; the others into the ring.
+  /// Where a woken task goes now. Tasks that events wake are for all workers, in the order of the events. A
+  /// timer that fires between two tasks is late already: the first task of such a poll goes into the slot and
+  /// displaces its task; the others go into the ring.
   enum class newest : std::uint8_t { to_slot, to_ring, to_ring_told_later, first_to_slot };
 
-  /// Why the worker asks the driver now: it has polled as many tasks as may pass between two looks, or only the time slice has ended.
+  /// Why the worker polls the driver now: the number of task polls between two driver polls was reached, or
+  /// only the time slice has ended.
   enum class due : std::uint8_t { by_polls, by_time };
 
   void tick() noexcept;
@@ -160,7 +167,7 @@ class alignas(base::cache_line) worker {
   [[nodiscard]] core::header* next_entry() noexcept;
   [[nodiscard]] core::header* choose() noexcept;
   [[nodiscard]] bool store(core::header& task) noexcept;
-  /// Apart from store(), which so has no batch on its stack.
+  /// Apart from store(), which then needs no batch on its stack.
   [[nodiscard, gnu::noinline]] bool store_beside_full_ring(core::header& task) noexcept;
   [[nodiscard]] core::header* from_lifo() noexcept;
   [[nodiscard]] core::header* choose_beside_forks() noexcept;
@@ -196,7 +203,7 @@ class alignas(base::cache_line) worker {
   parker parker_;
   base::atomic<std::uint64_t> stamp_{0};
   base::atomic<std::uint64_t> task_id_{0};
-  base::atomic<std::uint64_t> thread_id_{0};  // by the thread that enters the role
+  base::atomic<std::uint64_t> thread_id_{0};  // written by the thread that enters the role
   worker_counters counts_;
   role_offer offer_;
   core::birth_range births_;
@@ -205,23 +212,23 @@ class alignas(base::cache_line) worker {
   pace pace_;
   std::uint32_t budget_ = polls_per_tick;
   std::uint32_t since_injector_ = 0;
-  std::uint32_t injector_is_due_after_ = pace_.interval();  // polls since the last look at it
+  std::uint32_t injector_is_due_after_ = pace_.interval();  // polls since the last poll of the injector
   std::uint32_t since_driver_ =
-      0;  // polls since the last look, but for those by time that left the events out
+      0;  // task polls since the last driver poll, except polls by time that left the events out
   std::uint32_t slice_of_injector_look_ = 0;
   std::uint32_t slice_of_driver_look_ = 0;
   std::uint32_t looks_left_out_ = 0;
   std::uint32_t lifo_polls_ = 0;
-  std::uint32_t timers_in_a_row_ = 0;  // that were put into the slot since the ring had its turn
+  std::uint32_t timers_in_a_row_ = 0;  // put into the slot since the ring had its turn
   std::uint32_t forks_in_a_row_ = 0;
-  std::uint32_t calls_heard_ = 0;  // by the fork deque, when forks were chosen last
+  std::uint32_t calls_heard_ = 0;  // calls of the fork deque when forks were chosen last
   std::uint32_t polls_this_tick_ = 0;
-  unsigned neighbour_;                    // whose ring is looked at next
-  std::uint64_t stamp_of_neighbour_ = 0;  // its poll, when it was chosen
+  unsigned neighbour_;                    // the neighbour to check next
+  std::uint64_t stamp_of_neighbour_ = 0;  // its poll stamp when it was chosen
   bool searching_ = false;
   newest newest_goes_ = newest::to_slot;
-  bool owes_look_ = false;      // something went into the ring, and nobody was told
-  bool timer_is_next_ = false;  // the slot's task is a due timer's
+  bool owes_look_ = false;      // a task went into the ring without a notification
+  bool timer_is_next_ = false;  // the slot holds the task of a due timer
   bool just_woken_ = false;
   bool books_closed_ = false;
 };

@@ -1,20 +1,24 @@
-// Stores that have not arrived: memory_mode::tso.
+// Buffered stores: memory_mode::tso.
 //
 // PROTOCOL: store buffers (Owens, Sarkar, Sewell, "A better x86 memory model: x86-TSO", 2009)
-//   buffer     of a thread: its stores that are not seq_cst, oldest first, until they arrive in memory. Its own loads see them.
-//   drained    by the thread itself, before it performs a read-modify-write, a seq_cst store, a lock's operation, a system call
-//              or a start of a thread; by who joins it; and all of them by barrier_heavy(), whenever the clock moves, when a spinner
-//              spins again, and at the end. A thread that has ended may have stores left.
-//   arrival    is not a step of the scheduler. Nobody can tell when a store has arrived before he uses that word himself, or
-//              sees a later store of the same thread: so it is decided then. Before a word is used, by an operation or by
-//              a store that arrives there, the other threads whose buffers hold a store of it are offered, one after the
-//              other, in any order; "no more of them" is one alternative. A store that arrives brings those before it.
-//              A thread that loads what it has stored itself sees that; or it has arrived, and another thread's after it.
+//   buffer     of a thread: its stores that are not seq_cst, oldest first, until they arrive in memory. Its
+//              own loads read them.
+//   drained    by the thread itself, before it performs a read-modify-write, a seq_cst store, a lock
+//              operation, a system call or the start of a thread; by the thread that joins it; and all
+//              buffers by barrier_heavy(), whenever the clock moves, when a spinner spins again, and at the
+//              end. A thread that has ended may have stores left.
+//   arrival    is not a step of the scheduler. A thread can observe that a store has arrived only when it
+//              uses that word itself, or reads a later store of the same thread: so it is decided then.
+//              Before a word is used, by an operation or by an arriving store, each other thread with a
+//              buffered store to it is offered, one after the other, in any order; "no more of them" is one
+//              alternative. An arriving store brings those before it. A thread that loads what it has stored
+//              itself reads that store; or the store has arrived, and another thread's store after it.
 //
-// Every execution of TSO is found so, but for those of a loop that spins a limited number of times (see README): take one, and
-// move each arrival to just before the first use of that word, or of one that a later store of the same buffer went to; what lies
-// between has not looked at it. checker_litmus compares the outcomes of many programs with those of the machine of the paper,
-// where each arrival is a step.
+// Every execution of TSO is found so, except those of a loop that spins a limited number of times (see
+// README). Proof: take an execution, and move each arrival to just before the first use of that word, or of a
+// word that a later store of the same buffer went to; no operation in between has used it. checker_litmus
+// compares the outcomes of many programs with those of the machine of the paper, where each arrival is a
+// step.
 //
 // The race check does not know the buffers: a release store carries what its thread knew when it stored.
 #include "testing/machine.hpp"
@@ -46,7 +50,7 @@ bool machine::has_store(unsigned index, const void* address) const noexcept {
   });
 }
 
-// `busy`: threads whose stores are arriving already.
+// `busy`: threads with stores that are arriving already.
 void machine::let_arrive(const void* address, fibre_mask busy) {
   for (;;) {
     std::array<unsigned, max_fibres> owners{};
@@ -86,7 +90,7 @@ void machine::commit_first(unsigned index) {
   memory_.arrive(s.to, s.bits, s.release);
 }
 
-/// Before an operation of this thread that waits for all of its stores.
+/// Called before an operation of this thread that waits for all of its stores.
 void machine::drain() {
   while ((buffering_ & bit(current_)) != 0) arrive_first(current_, 0);
 }
@@ -98,7 +102,7 @@ void machine::drain_all() {
   }
 }
 
-/// Before a read-modify-write, or a store that is one.
+/// Called before a read-modify-write, or before a store that acts as one.
 void machine::settle(const void* address) {
   if (buffering_ == 0) return;
   drain();
@@ -112,7 +116,8 @@ bool machine::others_store(const void* address) const noexcept {
   return false;
 }
 
-/// The thread's own store that a load sees; null: it sees memory. A store of its own may have arrived, and then another's.
+/// Returns the thread's own store that a load reads, or null: it reads memory. A store of its own may have
+/// arrived, and then another thread's.
 const buffered_store* machine::settle_for_load(const void* address) {
   const buffered_store* const mine = own_store(address);
   if (mine != nullptr && (!others_store(address) || decide(2, value_kind::free) == 0)) return mine;
@@ -121,7 +126,7 @@ const buffered_store* machine::settle_for_load(const void* address) {
   return nullptr;
 }
 
-/// The words have gone: where the stores of who ends their life arrive, nobody looks.
+/// The words have ended. Arrivals of this thread's stores there would not be observed.
 void machine::drop_stores(const void* begin, std::size_t size) {
   if ((buffering_ & bit(current_)) == 0) return;
   const auto* first = static_cast<const std::byte*>(begin);

@@ -11,7 +11,7 @@
 
 extern "C" void rota_testing_switch(void** save, void* load) noexcept;
 
-// The callee-saved registers go onto the stack that is left, and come from the stack that is entered.
+// Pushes the callee-saved registers onto the old stack, and pops them from the new one.
 #if defined(__x86_64__)
 asm(R"(
 .text
@@ -82,14 +82,14 @@ namespace {
 constexpr std::size_t guard_size = 64 * 1024;  // a whole page on any kernel
 constexpr std::size_t stack_size = (with_sanitizer ? 256 : 64) * 1024;
 
-// The context that is being entered; a new stack has no frame yet that could know it.
+// The context that is being entered. A new stack has no frame yet that could hold it.
 thread_local context* entering = nullptr;
 
-/// The first frame of a stack, as rota_testing_switch expects to find it.
+/// Builds the first frame of a stack, in the form that rota_testing_switch expects.
 void* first_frame(void* top, void (*entry)()) noexcept {
   auto* slot = static_cast<std::uintptr_t*>(top);
 #if defined(__x86_64__)
-  *--slot = 0;  // where `entry` would return to: the end of a backtrace, and the alignment of a call
+  *--slot = 0;  // the return address of `entry`: the end of a backtrace, and the alignment of a call
   *--slot = reinterpret_cast<std::uintptr_t>(entry);
   for (int saved = 0; saved < 6; ++saved) *--slot = 0;
 #else
@@ -123,7 +123,7 @@ void context::map_stack() {
   size_ = stack_size;
 }
 
-// A fibre that was given up in the middle leaves poisoned frames and unreturned calls behind.
+// A fibre that was abandoned leaves poisoned frames and unreturned calls behind.
 void context::clear_stack() noexcept {
   unpoison(bottom_, size_);
 #if defined(ROTA_TESTING_TSAN)
@@ -145,7 +145,7 @@ void context::enter() {
   context& self = *entering;
   self.arrive();
 #if defined(ROTA_TESTING_ASAN)
-  __asan_handle_no_return();  // collects the fake frames of what ran on this stack before
+  __asan_handle_no_return();  // collects the fake frames of the previous code on this stack
 #endif
   for (;;) self.entry_();
 }

@@ -1,11 +1,11 @@
-// A stack of its own, and the switch to it.
+// A separate stack, and the switch to it.
 #pragma once
 
 #include <cstddef>
 
 namespace rota::testing::detail {
 
-/// The machine's own stack, or a fibre's. The sanitizers are told of every switch.
+/// The machine's own stack, or that of a fibre. Every switch is reported to the sanitizers.
 class context {
  public:
   using entry_function = void (*)();
@@ -15,16 +15,16 @@ class context {
   context& operator=(const context&) = delete;
   ~context();
 
-  /// The next switch to this context calls `entry`. What was on the stack is given up, unless `entry` had
-  /// come to its end. The stack is mapped at the first call; throws std::bad_alloc.
+  /// Makes the next switch to this context call `entry`. The old contents of the stack are abandoned, unless
+  /// the previous `entry` had come to its end. Maps the stack at the first call; throws std::bad_alloc.
   void prepare(entry_function entry);
 
-  /// Said by `entry`, when nothing is left for it to do but to switch away once more and to return.
+  /// Called by `entry` when only its last switch away and its return are left.
   void come_to_end() noexcept { at_end_ = true; }
-  /// The opposite: the last switch away was not `entry`'s end after all.
+  /// Withdraws come_to_end(): the last switch away was not the end of `entry`.
   void give_up() noexcept { at_end_ = false; }
 
-  /// Leaves `from` and goes on with `to`. Returns when somebody switches to `from`.
+  /// Leaves `from` and continues `to`. Returns at the next switch to `from`.
   static void switch_between(context& from, context& to) noexcept;
 
  private:
@@ -39,8 +39,8 @@ class context {
   bool at_end_ = false;
   const void* bottom_ = nullptr;
   std::size_t size_ = 0;
-  [[maybe_unused]] void* fake_stack_ = nullptr;  // ASan's
-  context* left_ = nullptr;                      // the context that switched to this one last
+  [[maybe_unused]] void* fake_stack_ = nullptr;  // of ASan
+  context* left_ = nullptr;                      // the context that last switched to this one
   [[maybe_unused]] void* tsan_fibre_ = nullptr;
   [[maybe_unused]] bool owns_tsan_fibre_ = false;
 };

@@ -23,8 +23,8 @@ const char* name_of_signal(int number) noexcept {
   }
 }
 
-// It leaves the handler by switching stacks: SA_NODEFER keeps the signal deliverable, and a handler stack
-// that nobody stands on any more is used from its top the next time.
+// The handler leaves by switching stacks. SA_NODEFER keeps the signal deliverable. The abandoned handler
+// stack is used from its top the next time.
 void crashed(int number) {
   if (active != nullptr) active->fail(std::string("crash: ") + name_of_signal(number));
   std::signal(number, SIG_DFL);

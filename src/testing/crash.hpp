@@ -1,5 +1,4 @@
-// A crash of the code under test is a failure of its execution, with trace and replay string, not of the
-// whole program.
+// Turns a crash of the code under test into a failure of its execution, with trace and replay string.
 #pragma once
 
 #include <array>
@@ -9,8 +8,8 @@
 
 namespace rota::testing::detail {
 
-/// While it lives: SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT on a fibre fail its execution. Elsewhere they
-/// do what they did before. With a sanitizer it does nothing: their own reports are better.
+/// While it lives, SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT on a fibre fail its execution. Elsewhere they
+/// keep their previous effect. With a sanitizer it does nothing: the reports of the sanitizer are better.
 class crash_guard {
  public:
   crash_guard();
@@ -21,7 +20,7 @@ class crash_guard {
  private:
   static constexpr std::array signals{SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 
-  std::vector<std::byte> stack_;  // the fibre's own may be what overflowed
+  std::vector<std::byte> stack_;  // the fibre's own stack may have overflowed
   stack_t old_stack_{};
   std::array<struct sigaction, signals.size()> old_actions_{};
 };

@@ -44,7 +44,7 @@ explorer::explorer(machine& m, const options& o, body_ref body)
 
 double explorer::seconds() const noexcept { return processor_seconds() - began_; }
 
-/// What the search may spend is spent.
+/// Returns true if the budget of the search is spent.
 bool explorer::is_over() noexcept {
   constexpr std::uint64_t look_every = 64;
   if (report_.runs >= options_.max_runs) return true;
@@ -60,7 +60,7 @@ report explorer::explore() {
   return std::move(report_);
 }
 
-// If nothing was cut off at one bound, a larger one has nothing to add.
+// If one bound cut nothing off, a larger one adds nothing.
 void explorer::explore_bounds() {
   for (unsigned bound = 0; bound <= options_.preemptions; ++bound) {
     search s(options_, bound);
@@ -99,8 +99,8 @@ search explorer::follower(unsigned bound, std::vector<decision> path) const {
   return s;
 }
 
-// The same choices must lead to the same steps; else the program has randomness, time or addresses of its own
-// in it, and neither a search nor a replay means anything.
+// The same choices must lead to the same steps. Otherwise the program depends on randomness, time or
+// addresses of its own, and neither a search nor a replay is meaningful.
 bool explorer::same_again(const search& s) {
   const auto before = machine_.events().events();
   const auto signature = machine_.signature();
@@ -123,7 +123,7 @@ void explorer::adopt(const search& s) {
 void explorer::conclude(const search& s) {
   adopt(s);
   const std::string what = report_.what;
-  if (what.starts_with("crash")) return;  // the heap may be broken: what runs now proves nothing
+  if (what.starts_with("crash")) return;  // the heap may be broken: a further run proves nothing
   search again = follower(s.bound(), s.path());
   if (!machine_.run(body_, again) && machine_.what() == what) return minimise(s);
   report_.what += "\n  (not reproduced: the same choices led elsewhere the second time)";
@@ -167,7 +167,7 @@ const char* name_of_memory(const options& o) noexcept {
   return o.stale_reads != 0 ? "stale" : "SC";
 }
 
-/// A line for those who collect what was explored: one write each, since tests run side by side.
+/// Appends a line about the exploration to a table: one write for each line, since tests run in parallel.
 void note_in_table(const options& o, const report& r) {
   const char* const path = std::getenv(table_variable);
   if (path == nullptr || o.name.empty()) return;
@@ -188,7 +188,7 @@ void note_in_table(const options& o, const report& r) {
   (void)std::fclose(table);
 }
 
-/// More change points or preemptions than this are as good as a random walk.
+/// More change points or preemptions than this are no better than a random walk.
 constexpr unsigned most_changes = 250;
 
 report refused(std::string why) {
@@ -215,7 +215,7 @@ std::string what_is_wrong(const options& o) {
 
 report explore(const options& o, body_ref body) {
   if (const std::string wrong = what_is_wrong(o); !wrong.empty()) return refused("options." + wrong);
-  thread_local machine this_threads;  // its stacks and tables serve one exploration after the other
+  thread_local machine this_threads;  // its stacks and tables are reused by each exploration
   if (active != nullptr) active->fail("explore() inside an execution");
   const crash_guard guard;
   this_threads.configure(o);

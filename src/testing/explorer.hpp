@@ -1,4 +1,4 @@
-// Runs executions until the search is done, and makes the most of a failure.
+// Runs executions until the search is done, and minimises a failure.
 #pragma once
 
 #include "testing/machine.hpp"
@@ -14,7 +14,7 @@ class explorer {
 
   [[nodiscard]] report explore();
   [[nodiscard]] double seconds() const noexcept;
-  /// One execution, printed to stderr.
+  /// Runs one execution and prints it to stderr.
   [[nodiscard]] report replay(std::string_view hex);
 
  private:
@@ -29,7 +29,7 @@ class explorer {
   // minimise.cpp
   struct attempt {
     std::vector<decision> path;
-    unsigned bound;  // what the path was recorded with: it leaves out what the bound decides
+    unsigned bound;  // the bound of the recording: the path omits what the bound decides
     unsigned preemptions;
     std::uint64_t steps;
     [[nodiscard]] bool simpler_than(const attempt& other) const noexcept;
@@ -42,7 +42,7 @@ class explorer {
   [[nodiscard]] bool drop_some(attempt& best);
   [[nodiscard]] bool search_below(attempt& best);
 
-  /// Follows a path, and decides nothing itself.
+  /// Returns a search that follows a path, and decides nothing itself.
   [[nodiscard]] search follower(unsigned bound, std::vector<decision> path) const;
 
   machine& machine_;
@@ -53,7 +53,7 @@ class explorer {
   unsigned runs_left_ = 0;  // of minimise()
 };
 
-/// Empty: nothing. Else the field, its value and its range.
+/// Returns "" if the options are valid; else the field, its value and its range.
 [[nodiscard]] std::string what_is_wrong(const options& o);
 
 }  // namespace rota::testing::detail

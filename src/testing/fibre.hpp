@@ -18,7 +18,7 @@ namespace rota::testing::detail {
 
 enum class waiting : std::uint8_t {
   nothing,
-  start,  // asked for, not started yet
+  start,  // requested, not started yet
   lock,
   futex,
   join,
@@ -26,8 +26,8 @@ enum class waiting : std::uint8_t {
   ended,
 };
 
-/// What the C++ runtime keeps of exceptions for each thread (__cxa_eh_globals): a fibre may be left inside a
-/// catch.
+/// The exception state that the C++ runtime keeps for each thread (__cxa_eh_globals): a fibre may be left
+/// inside a catch.
 struct exception_state {
   void* caught = nullptr;
   unsigned uncaught = 0;
@@ -40,24 +40,24 @@ struct fibre {
   base::thread_locals locals;
   exception_state exceptions;
   std::array<char, 16> name;
-  place where;            // of its last operation that has one
-  const void* task_seen;  // locals.task when it was last looked at, and its id
+  place where;            // the place of its last operation that has one
+  const void* task_seen;  // locals.task when it was last read, and its id
   std::uint64_t task_id;
 
   waiting why;
-  const void* wants;  // the lock, the futex word; of a joiner: the fibre
+  const void* wants;  // the lock or the futex word; for a joiner: the fibre
   base::time_point deadline;
   bool timed_out;
   bool daemon;
-  bool chosen;  // the scheduler has chosen it since its last operation: the next one needs no other choice
+  bool chosen;  // chosen since its last operation: the next one needs no other choice
 
-  // Fairness among spinners; see schedule.cpp.
+  // For fairness among spinners; see schedule.cpp.
   fibre_mask behind;
   std::uint64_t last_yield;
   std::uint64_t last_run;
   std::uint64_t ready_since;
 
-  // Of a thread that watches others; see waits.cpp.
+  // For a thread that watches others; see waits.cpp.
   bool watches;
   unsigned vain_looks;
   std::uint64_t progress_seen;
@@ -65,7 +65,7 @@ struct fibre {
   void reset(const char* its_name, bool is_daemon) noexcept;
 };
 
-/// "T2 producer"; thread 0 is main.
+/// Returns a name such as "T2 producer"; thread 0 is main.
 [[nodiscard]] std::string full_name(const fibre& f, unsigned index);
 
 }  // namespace rota::testing::detail

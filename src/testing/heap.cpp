@@ -11,8 +11,8 @@ namespace {
 
 constexpr int freed_pattern = 0xDB;
 
-/// The newest that begins at `address`: what is freed was often allocated last. An object may begin where its
-/// memory does.
+/// Finds the newest block that begins at `address`: recent allocations are often freed first. An object and
+/// its memory may have the same address.
 auto find(std::vector<heap::block>& blocks, const void* address, bool is_object) noexcept {
   const auto found = std::find_if(blocks.rbegin(), blocks.rend(), [=](const auto& b) {
     return b.begin == address && (b.size == 0) == is_object;
@@ -23,7 +23,7 @@ auto find(std::vector<heap::block>& blocks, const void* address, bool is_object)
 }  // namespace
 
 void heap::add(const block& b) {
-  // Only an object's address comes again: its memory is not held back.
+  // Only the address of an object is reused: its memory is not in quarantine.
   if (const auto again = find(freed_, b.begin, b.size == 0); again != freed_.end()) freed_.erase(again);
   live_.push_back(b);
 }

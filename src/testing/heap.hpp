@@ -1,4 +1,4 @@
-// What was allocated in this execution: each thing is freed once, and nothing of it is touched afterwards.
+// The allocations of an execution: each is freed once, and must not be used afterwards.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace rota::testing::detail {
 
-/// Objects and memory of one execution. Memory that is freed stays in quarantine until the execution ends, so
-/// that no address is given out twice.
+/// Objects and memory of one execution. Freed memory stays in quarantine until the execution ends, so no
+/// address is reused.
 class heap {
  public:
   using release_function = void (*)(void*) noexcept;
@@ -18,9 +18,9 @@ class heap {
 
   struct block {
     const void* begin;
-    std::size_t size;  // 0: an object, whose memory is somebody else's business
+    std::size_t size;  // 0: an object; its memory is managed elsewhere
     const char* what;
-    unsigned fibre;  // who allocated it
+    unsigned fibre;  // the thread that allocated it
     release_function release;
   };
 
@@ -35,7 +35,7 @@ class heap {
   [[nodiscard]] bool is_quarantined(const void* address) const noexcept;
   [[nodiscard]] const std::vector<block>& live() const noexcept { return live_; }
 
-  /// The end of the execution: all memory goes back to where it came from, leaked memory too.
+  /// Called at the end of the execution: releases all memory, including leaked memory.
   void clear() noexcept;
 
  private:

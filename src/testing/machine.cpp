@@ -74,7 +74,7 @@ bool machine::run(body_ref body, search& s) {
   return !failed_;
 }
 
-// The stack of main was prepared with the same entry; a dump's is not.
+// The stack of main was prepared with the same entry; that of a dump was not.
 void machine::enter(context::entry_function entry, context& stack) {
   exceptions_ = exceptions_of_this_thread();
   host_exceptions_ = std::exchange(*exceptions_, {});
@@ -123,7 +123,7 @@ void machine::run_fibre() {
   m.end_fibre();
 }
 
-// The handlers must be left before the failure: it never returns.
+// The exception handlers must be left before the failure is reported: fail() never returns.
 void machine::run_job(std::string& failure) {
   const std::string who = full_name(me(), current_);
   try {
@@ -140,7 +140,7 @@ void machine::run_job(std::string& failure) {
   }
 }
 
-// Returns only when the stack has got something new to run.
+// Returns only when the stack has a new job.
 void machine::end_fibre() {
   fibre& f = me();
   f.stack.come_to_end();
@@ -175,7 +175,8 @@ void machine::start_planned() {
   }
 }
 
-// The checks that follow are the harness's: they are ordered after everything, also after what a daemon did.
+// The checks that follow belong to the harness: they are ordered after everything, including the steps of
+// daemons.
 void machine::await_quiet() {
   block(waiting::quiet, nullptr);
   drain_all();

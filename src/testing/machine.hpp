@@ -1,4 +1,4 @@
-// The deterministic machine: one execution at a time, on fibres, with every decision taken by a search.
+// The deterministic machine: one execution at a time, on fibres. A search makes every decision.
 #pragma once
 
 #include <rota/testing/explore.hpp>
@@ -25,26 +25,26 @@ class machine {
 
   void configure(const options& o) noexcept { options_ = o; }
 
-  /// Runs one execution. False: it failed, and what() says how.
+  /// Runs one execution. Returns false if it failed; what() has the failure.
   bool run(body_ref body, search& s);
 
   [[nodiscard]] const std::string& what() const noexcept { return what_; }
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
-  /// Two executions that took the same steps have the same one.
+  /// Two executions with the same steps have the same signature.
   [[nodiscard]] std::uint64_t signature() const noexcept { return signature_; }
   [[nodiscard]] const trace& events() const noexcept { return trace_; }
   [[nodiscard]] std::string print_trace() const;
 
-  // The seam. All of these are called by the running fibre.
+  // The seam. The running fibre calls these functions.
   void begin_lifetime(const void* address);
   void end_lifetime(const void* address);
   std::uint64_t load(word w, base::order o, place where);
   void store(word w, std::uint64_t bits, base::order o, place where);
   std::uint64_t modify(word w, modification how, std::uint64_t operand, base::order o, place where);
   bool compare_exchange(word w, exchange_request& request, place where);
-  /// What this execution has asked of its machine so far: for tests of what something costs.
+  /// Counts of this execution so far, for tests of costs.
   struct operations {
-    std::uint64_t modifications = 0;  // read-modify-writes of atomic words; locks are none
+    std::uint64_t modifications = 0;  // read-modify-writes of atomic words; locks do not count
     std::uint64_t wakes = 0;          // futex_wake
   };
   [[nodiscard]] const operations& done() const noexcept { return done_; }
@@ -53,18 +53,18 @@ class machine {
   void relax(place where);
   void heavy_barrier(place where);
 
-  // `where`: of the program's own locks; those of rota have none.
+  // `where`: for the program's own locks; rota's locks have none.
   void lock(word w, place where = {});
   bool try_lock(word w, place where = {});
   void unlock(word w, place where = {});
 
   enum class futex_result : std::uint8_t { woken, changed, timed_out };
-  /// Compares what is left of the word when it is moved down by `shift` bits.
+  /// Compares the word, shifted right by `shift` bits, with `expected`.
   futex_result futex_wait(word w, std::uint64_t expected, base::time_point deadline, unsigned shift = 0);
   void note_look();
   int futex_wake(const void* address, int count);
 
-  /// The thread's number; 0: there is none to be had.
+  /// Returns the number of the thread, or 0 if none can be started.
   unsigned start_thread(const char* name, void (*entry)(void*) noexcept, void* argument);
   void join_thread(unsigned index);
 
@@ -79,10 +79,10 @@ class machine {
   void freed(const void* address, std::size_t size);
 
   [[noreturn]] void fail(std::string what);
-  /// A failure while the state is printed: the rest of the print is given up.
+  /// Fails while the state is printed: the rest of the print is abandoned.
   [[noreturn]] void fail_dump(const char* what);
 
-  // The execution's side.
+  // Called by the execution.
   [[nodiscard]] callable<int>& add_thread(const char* name, bool daemon);
   [[nodiscard]] callable<int>& add_finally();
   [[nodiscard]] callable<std::string&>& add_dump();
@@ -96,7 +96,7 @@ class machine {
     void* object;
     void (*destroy)(void*) noexcept;
   };
-  /// A word that is older than the execution: the next one must find it as this one did.
+  /// A word that is older than the execution: its value is restored for the next execution.
   struct kept_word {
     word where;
     std::uint64_t bits;
@@ -130,7 +130,7 @@ class machine {
   unsigned new_fibre(const char* name, bool daemon);
   void start_fibre(unsigned index);
 
-  // schedule.cpp: who is next
+  // schedule.cpp: the choice of the next thread
   void point(place where);
   void reschedule();
   [[nodiscard]] bool stays();
@@ -152,7 +152,7 @@ class machine {
   void demand_no_circle();
   [[nodiscard]] const fibre* waiting_holder(const fibre& f) const;
 
-  // arrivals.cpp: stores that have not arrived
+  // arrivals.cpp: buffered stores
   void buffer_store(word w, std::uint64_t bits, base::order o, place where);
   [[nodiscard]] const buffered_store* own_store(const void* address) const noexcept;
   [[nodiscard]] const buffered_store* settle_for_load(const void* address);
@@ -189,7 +189,7 @@ class machine {
   std::array<fibre, max_fibres> fibres_;
   context host_;
   context dump_stack_;
-  exception_state* exceptions_ = nullptr;  // the C++ runtime's, of this OS thread
+  exception_state* exceptions_ = nullptr;  // of the C++ runtime, for this OS thread
   exception_state host_exceptions_;
 
   heap heap_;
@@ -198,18 +198,18 @@ class machine {
 
   unsigned current_ = 0;
   unsigned fibre_count_ = 0;
-  unsigned unfinished_ = 0;  // threads that have to end
+  unsigned unfinished_ = 0;  // threads that must end
   fibre_mask ready_ = 0;
-  fibre_mask yielded_ = 0;  // spinners that wait for somebody's step
+  fibre_mask yielded_ = 0;  // spinners that wait for a step of another thread
   fibre_mask behind_ = 0;   // spinners that wait for certain threads
   operations done_;
   fibre_mask sleepers_ = 0;   // in futex_wait
-  fibre_mask vain_ = 0;       // of those that watch others: who has done so in vain
-  fibre_mask timed_ = 0;      // of these, with a deadline
+  fibre_mask vain_ = 0;       // threads that watch others and have done so in vain
+  fibre_mask timed_ = 0;      // sleepers with a deadline
   fibre_mask buffering_ = 0;  // threads with stores that have not arrived
   std::array<std::vector<buffered_store>, max_fibres> buffers_;
   std::uint64_t steps_ = 0;
-  std::uint64_t progress_ = 0;  // of them, those of threads that do not watch others
+  std::uint64_t progress_ = 0;  // steps of threads that do not watch others
   std::uint64_t signature_ = 0;
   base::time_point time_{};
   fault_budget spurious_wakes_{};
@@ -230,13 +230,13 @@ class machine {
   std::vector<std::unique_ptr<callable<std::string&>>> dumps_;
 };
 
-/// The machine whose fibre is running on this thread; null outside of executions.
+/// The machine of the fibre that runs on this thread; null outside of executions.
 extern constinit thread_local machine* active [[gnu::tls_model("initial-exec")]];
 
-/// Outside of an execution there is nothing to fail but the process.
+/// Aborts the process: outside of an execution there is nothing else to fail.
 [[noreturn]] void abort_outside(const char* what) noexcept;
 
-/// The machine that prints a failed execution's state on this thread.
+/// The machine that prints the state of a failed execution on this thread.
 extern constinit thread_local machine* dumping;
 
 }  // namespace rota::testing::detail

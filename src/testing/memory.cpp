@@ -21,7 +21,7 @@ void remember(location& l, const actor& by) noexcept {
   l.seen_where[by.fibre] = by.where;
 }
 
-// The word now carries what the thread knows; what the thread does from here on, it does not carry.
+// The word carries what the thread knows now, but not what the thread does from here on.
 void publish(location& l, const actor& by) noexcept {
   l.release.join(by.clock);
   ++by.clock.at[by.fibre];
@@ -116,7 +116,7 @@ verdict memory::check_everyone(const location& l, const actor& by) {
 
 void memory::begin_lifetime(const void* address, const actor& by) {
   location& l = at(address);
-  if (l.life == lifetime::quarantined) return;  // the first use says so
+  if (l.life == lifetime::quarantined) return;  // the first use reports it
   l.life = lifetime::alive;
   l.release = {};
   l.seen = {};
@@ -165,7 +165,7 @@ std::uint64_t memory::load(location& l, word w, base::order o, const actor& by) 
   return read_word(w);
 }
 
-// A plain store ends the release sequence before it: who acquires it learns nothing of older releases
+// A plain store ends the release sequence before it: an acquire of it learns nothing of older releases
 // (C++20).
 void memory::store(location& l, word w, std::uint64_t bits, base::order o, const actor& by) {
   l.release = {};
@@ -243,7 +243,7 @@ verdict memory::plain(const void* address, access how, const actor& by) {
   const bool is_cell = how == access::cell_read || how == access::cell_write;
   if (l.life == lifetime::ended && is_cell) return verdict::used_after_end;
   if (l.life == lifetime::ended)
-    begin_lifetime(address, by);  // something new, of which only this note is known
+    begin_lifetime(address, by);  // a new object; only this note is known of it
   const bool write = how == access::cell_write || how == access::plain_write;
   const verdict v = write ? check_everyone(l, by) : check_writer(l, by);
   if (v != verdict::fine) return v;

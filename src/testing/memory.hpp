@@ -1,4 +1,4 @@
-// What the model knows about words in memory: who wrote and read them last, and what their releases have
+// What the model knows about words in memory: their last writers and readers, and what their releases have
 // published.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace rota::testing::detail {
 
-/// Who performs an operation, and where.
+/// The thread that performs an operation, and the place.
 struct actor {
   unsigned fibre;
   vector_clock& clock;
@@ -23,7 +23,8 @@ struct actor {
 
 enum class lifetime : std::uint8_t { unknown, alive, ended, quarantined };
 
-/// What a word had before its last write, and who cannot see that any more. Kept only where loads may be stale.
+/// The value before the last write of a word, and the threads that must not read it any more. Kept only if
+/// loads may be stale.
 struct older_value {
   bool exists;
   bool replaced_seq_cst;
@@ -32,12 +33,12 @@ struct older_value {
   vector_clock newer_seen;  // per thread, one more than the time of its first use of the last value; 0: none
 };
 
-/// One address. `written` is the beginning of its life or the last write of plain data; `seen` are the other
+/// One address. `written` is the beginning of its life or the last write of plain data; `seen` has the other
 /// accesses.
 struct location {
   const void* address;
   lifetime life;
-  bool opened;  // an atomic operation came here in this execution
+  bool opened;  // there was an atomic operation on it in this execution
   unsigned writer;
   std::uint32_t written;
   place written_where;
@@ -47,19 +48,19 @@ struct location {
   older_value older;
 };
 
-/// A store that its own thread sees, and the others not yet.
+/// A store that only its own thread reads so far.
 struct buffered_store {
   word to;
   std::uint64_t bits;
   base::order how;
   vector_clock release;
-  std::uint64_t task;  // whose store it is; 0: none's
+  std::uint64_t task;  // the task of the store; 0: none
   place where;
 };
 
 enum class verdict : std::uint8_t { fine, race, used_after_end, used_after_free };
 
-/// The earlier of two accesses that nothing orders.
+/// The earlier of two unordered accesses.
 struct conflict {
   const void* address;
   unsigned fibre;
@@ -67,24 +68,24 @@ struct conflict {
   bool write;
 };
 
-/// The modelled memory: values, and the happens-before relation of the orders in the code. Values are sequentially
-/// consistent, but for the stale reads that an exploration may ask for.
+/// The modelled memory: values, and the happens-before relation of the orders in the code. Values are
+/// sequentially consistent, except for the stale reads that an exploration may request.
 ///
-/// Values live in the words themselves. Every operation on a word goes through load, store, modify and
-/// compare_exchange, and only there.
+/// The values are stored in the words themselves. Every operation on a word goes through load, store, modify
+/// or compare_exchange.
 class memory {
  public:
   explicit memory(const heap& h);
 
-  /// A new execution: nothing is known. Costs no more than a number.
+  /// Starts a new execution: forgets everything, in constant time.
   void clear() noexcept;
 
   void begin_lifetime(const void* address, const actor& by);
   [[nodiscard]] verdict end_lifetime(const void* address, const actor& by);
-  /// [address, address + size) is given back: something new may come to live there, unless it is quarantined.
+  /// [address, address + size) is freed: a new object may begin there, unless the memory is in quarantine.
   [[nodiscard]] verdict free(const void* address, std::size_t size, const actor& by);
 
-  /// The way to an atomic operation: null if there must be none; failure() then says why.
+  /// Prepares an atomic operation. Returns null if it is an error; failure() then has the reason.
   [[nodiscard]] location* open(const void* address, const actor& by);
 
   [[nodiscard]] static std::uint64_t load(location& l, word w, base::order o, const actor& by);
@@ -93,18 +94,18 @@ class memory {
       location& l, word w, modification how, std::uint64_t operand, const actor& by, base::order o);
   static bool compare_exchange(location& l, word w, exchange_request& request, const actor& by);
 
-  /// A store in two parts: what it publishes; and, later, its arrival.
+  /// A store in two parts: what it publishes and, later, its arrival.
   static void stamp(vector_clock& release, base::order o, const actor& by);
   void arrive(word w, std::uint64_t bits, const vector_clock& release);
 
-  /// The last write is about to come.
+  /// Keeps the current value before a write replaces it.
   static void keep_value(location& l, word w, base::order o, const actor& by);
-  /// A load of this order may miss the last write: it does not happen before the load, nor does any use of what it wrote,
-  /// and the total order of the seq_cst operations does not hold both.
+  /// Returns true if a load of this order may miss the last write: neither that write nor any use of its
+  /// value happens before the load, and the total order of the seq_cst operations does not contain both.
   [[nodiscard]] static bool may_be_stale(const location& l, word w, base::order o, const actor& by) noexcept;
   [[nodiscard]] static std::uint64_t load_older(const location& l, base::order o, const actor& by);
   static void note_newest_seen(location& l, const actor& by) noexcept;
-  /// Of every word: no load is stale any more.
+  /// Makes all later loads of every word read its last value.
   void forget_older() noexcept;
 
   [[nodiscard]] verdict plain(const void* address, access how, const actor& by);

@@ -1,5 +1,5 @@
-// A failing schedule with fewer preemptions, by trying: what a random walk finds has dozens that do not
-// matter.
+// Reduces a failing schedule to fewer preemptions, by trying. A random walk finds schedules with dozens of
+// irrelevant preemptions.
 #include "testing/explorer.hpp"
 
 #include <algorithm>
@@ -10,10 +10,10 @@ namespace rota::testing::detail {
 
 namespace {
 
-/// What fails, without the places and the list of threads.
+/// Returns the failure without the places and the list of threads.
 std::string_view headline(std::string_view what) noexcept { return what.substr(0, what.find('\n')); }
 
-constexpr unsigned few_preemptions = 4;  // nearly all known bugs need less
+constexpr unsigned few_preemptions = 4;  // enough for nearly all known bugs
 
 void drop_defaults(std::vector<decision>& path) {
   while (!path.empty() && path.back().taken == 0) path.pop_back();
@@ -51,7 +51,7 @@ bool explorer::try_path(std::vector<decision> path, attempt& best) {
   return true;
 }
 
-// The first alternative from some decision on.
+// Tries the first alternative from some decision on.
 bool explorer::cut_end(attempt& best) {
   for (std::size_t length = 0; length < best.path.size(); ++length) {
     if (length > 0 && best.path[length - 1].taken == 0) continue;
@@ -61,7 +61,7 @@ bool explorer::cut_end(attempt& best) {
   return false;
 }
 
-/// Halves, quarters, and so on, down to single choices: most of what a random walk chose does not matter.
+/// Resets halves, quarters, and so on, down to single choices: most choices of a random walk are irrelevant.
 bool explorer::drop_some(attempt& best) {
   bool shorter = false;
   for (std::size_t size = std::max<std::size_t>(best.path.size() / 2, 1); size > 0; size /= 2) {
@@ -78,7 +78,8 @@ bool explorer::drop_some(attempt& best) {
   return shorter;
 }
 
-// What no single change improves may still have a simpler sibling: schedules with fewer preemptions, at random places.
+// If no single change helps, there may still be a simpler schedule: tries random schedules with fewer
+// preemptions.
 bool explorer::search_below(attempt& best) {
   options o = options_;
   o.search = search_kind::few;

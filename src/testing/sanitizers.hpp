@@ -1,5 +1,4 @@
-// What the sanitizers must be told: fibres, memory that nobody may touch, and leaks that are the checker's
-// business.
+// The interface to the sanitizers: fibres, forbidden memory, and leaks that the checker itself reports.
 #pragma once
 
 #include <cstddef>

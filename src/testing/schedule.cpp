@@ -1,15 +1,15 @@
-// Who is next. Every choice is the choice of one operation: a thread that is chosen performs its next
-// operation before anybody is chosen again.
+// Chooses the next thread. Every choice is the choice of one operation: a chosen thread performs its next
+// operation before another choice.
 //
 // PROTOCOL: fairness among spinners
-//   yielded_  threads in cpu_relax(). Not chosen until another thread has stepped: before that, what they
-//             spin on cannot change.
-//   behind    of a thread that spun twice in a row: the threads that were able to run all the time between,
-//             and did not. It is not chosen until these have stepped. Without this, two spinners that look at
-//             each other keep a third thread out for ever, and every spin loop is a livelock (Musuvathi and
+//   yielded_  threads in cpu_relax(). Such a thread is not chosen until another thread has stepped: before
+//             that, the word that it spins on cannot change.
+//   behind    of a thread that spun twice in a row: the threads that were ready all the time between, and did
+//             not run. It is not chosen until these have stepped. Without this, two spinners that wait for
+//             each other starve a third thread for ever, and every spin loop is a livelock (Musuvathi and
 //             Qadeer, "Fair stateless model checking", PLDI 2008).
-// Both only postpone what a spinner would find unchanged. If nobody else can run, the clock moves; if it has
-// nowhere to go, the spinner goes on, for it may give up spinning and sleep.
+// Both only postpone reads that would find nothing changed. If no other thread can run, the clock moves. If
+// there is no deadline, the spinner goes on, because it may give up spinning and sleep.
 #include "testing/machine.hpp"
 
 #include "base/bits.hpp"
@@ -51,7 +51,7 @@ void machine::stepped(place where) noexcept {
   }
 }
 
-// The way of nearly every step: nobody else is there, or the bound forbids to change.
+// The fast path of nearly every step: no other thread is ready, or the bound forbids a change.
 bool machine::stays() {
   const fibre_mask mine = bit(current_);
   if ((ready_ & ~yielded_ & ~behind_ & mine) == 0) return false;
@@ -103,7 +103,8 @@ fibre_mask machine::fair(fibre_mask ready) const noexcept {
 
 bool machine::may_advance_early() const noexcept { return early_timeouts_.left != 0 && timed() != 0; }
 
-/// For whom time may move: not for a thread that has looked in vain often, and would again, since nobody else has gone on.
+/// Returns the threads that time may move for. A thread that watches others and has done so often in vain is
+/// left out until another thread has stepped.
 fibre_mask machine::timed() const noexcept {
   fibre_mask counted = timed_;
   for (fibre_mask rest = vain_; rest != 0; rest &= rest - 1) {
@@ -141,7 +142,7 @@ void machine::make_ready(fibre& f, unsigned index) noexcept {
   vain_ &= ~bit(index);
 }
 
-// The wait is over when the thread is chosen again, and the thread then performs its next operation, too.
+// The wait is over when the thread is chosen again; it then also performs its next operation.
 void machine::block(waiting why, const void* wants) {
   fibre& f = me();
   f.why = why;

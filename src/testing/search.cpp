@@ -38,7 +38,7 @@ bool search::goes_by_priority() const noexcept {
 
 bool search::next() { return options_.search != search_kind::dfs || backtrack(); }
 
-// The last decision that has an untried alternative takes it; what came after it is forgotten.
+// Advances the last decision that has an untried alternative, and forgets the decisions after it.
 bool search::backtrack() noexcept {
   path_.resize(position_);
   while (!path_.empty() && path_.back().taken + 1 == path_.back().count) path_.pop_back();
@@ -72,7 +72,8 @@ unsigned search::next_thread(const alternatives& a) {
 unsigned search::value(unsigned count, value_kind kind) {
   if (position_ < path_.size()) return followed(count);
   if (following_ || options_.search == search_kind::dfs) return record(0, count);
-  // A fault at one place in four: always would exhaust what an execution may have of them at its beginning.
+  // One fault in four places: a fault at every place would use up the budget of an execution at its
+  // beginning.
   if (kind == value_kind::fault && random_.below(4) != 0) return record(0, count);
   return record(kind == value_kind::fault ? 1 : random_.below(count), count);
 }
@@ -101,7 +102,7 @@ void search::follow(std::vector<decision> path) {
   following_ = true;
 }
 
-// Priorities of new threads lie above those of the change points, which are the numbers below `depth`.
+// Priorities of new threads are above those of the change points, which are the numbers below `depth`.
 void search::shuffle_priorities() noexcept {
   for (auto& p : priorities_) p = 0x8000'0000U | static_cast<std::uint32_t>(random_.next());
   shuffle_change_points(options_.depth - 1);
@@ -145,7 +146,7 @@ void put_byte(std::string& out, unsigned value) {
   out += digits[value & 15U];
 }
 
-/// FNV-1a, folded to 16 bits: enough to tell the explorations of one program apart.
+/// FNV-1a, folded to 16 bits: enough to distinguish the explorations of one program.
 unsigned hash(std::string_view name) noexcept {
   std::uint32_t h = 2'166'136'261U;
   for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 16'777'619U;

@@ -1,5 +1,4 @@
-// Who decides what happens next: every decision of an execution is one number, and their sequence is the
-// execution.
+// Makes the decisions: every decision of an execution is one number, and their sequence is the execution.
 #pragma once
 
 #include <rota/testing/explore.hpp>
@@ -16,7 +15,7 @@ namespace rota::testing::detail {
 
 using fibre_mask = std::uint32_t;
 
-/// What may happen at a scheduling point. Alternative 0 is to stay, if that is possible; then the other
+/// The alternatives at a scheduling point. Alternative 0 is to stay, if that is possible; then come the other
 /// threads, by number; then, if there is one more, the clock.
 struct alternatives {
   fibre_mask ready;
@@ -25,51 +24,51 @@ struct alternatives {
   bool can_stay;
   std::uint64_t step;
 
-  /// The thread of alternative `index`; max_fibres: the clock.
+  /// Returns the thread of alternative `index`; max_fibres: the clock.
   [[nodiscard]] unsigned fibre(unsigned index) const noexcept;
 };
 
 enum class value_kind : std::uint8_t {
-  free,   // all values are alike
-  fault,  // 0: all goes well
+  free,   // all values are equivalent
+  fault,  // 0: no fault
 };
 
 struct decision {
   std::uint8_t taken;
-  std::uint8_t count;  // 0: not known (from a replay string)
+  std::uint8_t count;  // 0: unknown (from a replay string)
 };
 
-/// Follows a recorded path as far as it goes, and decides by its own rule from there on.
+/// Follows a recorded path to its end, and decides by its own rule from there on.
 class search {
  public:
   static constexpr unsigned unbounded = ~0U;
 
   search(const options& o, unsigned bound);
 
-  /// Before each execution.
+  /// Called before each execution.
   void begin() noexcept;
-  /// After it: true if another one is to follow.
+  /// Called after each execution. Returns true if another one is to follow.
   [[nodiscard]] bool next();
 
-  /// The decisions. `next_thread` is asked only where there is more than one alternative.
+  /// The decisions. `next_thread` is called only if there is more than one alternative.
   [[nodiscard]] unsigned next_thread(const alternatives& a);
   [[nodiscard]] unsigned value(unsigned count, value_kind kind);
 
-  /// Staying is the only choice left, wherever it is one.
+  /// Returns true if a thread that can stay must stay.
   [[nodiscard]] bool bound_reached() const noexcept { return preemptions_ >= bound_; }
-  /// The bound cut something off since the search began.
+  /// Records that the bound has cut something off since the search began.
   void cut_off() noexcept { was_cut_off_ = true; }
   [[nodiscard]] bool was_cut_off() const noexcept { return was_cut_off_; }
 
   [[nodiscard]] unsigned preemptions() const noexcept { return preemptions_; }
   [[nodiscard]] unsigned bound() const noexcept { return bound_; }
 
-  /// The decisions of the last execution.
+  /// Returns the decisions of the last execution.
   [[nodiscard]] std::vector<decision> path() const;
-  /// The next execution takes these, and beyond them the first alternative everywhere.
+  /// Makes the next execution take these decisions, and beyond them always the first alternative.
   void follow(std::vector<decision> path);
-  /// Where the path that is followed does not fit the program: take the first alternative instead of giving
-  /// up.
+  /// Makes the search take the first alternative, instead of failing, if the followed path does not fit the
+  /// program.
   void tolerate_misfits() noexcept { tolerant_ = true; }
   [[nodiscard]] bool misfit() const noexcept { return misfit_; }
 
@@ -100,7 +99,7 @@ class search {
   std::uint64_t begun_ = 0;
 };
 
-/// A path as text: the name of the exploration (hashed), the bound, two hex digits for each decision.
+/// Returns a path as text: the name of the exploration (hashed), the bound, two hex digits for each decision.
 [[nodiscard]] std::string to_hex(std::string_view name, unsigned bound, const std::vector<decision>& path);
 
 struct recording {

@@ -8,7 +8,7 @@ using detail::active;
 
 namespace {
 
-/// Outside of executions there is one thread, so nobody is waited for.
+/// Outside of executions there is one thread, so a wait would never end.
 void demand(bool holds, const char* what) noexcept {
   if (!holds) detail::abort_outside(what);
 }
@@ -22,13 +22,13 @@ void mutex::lock(place where) noexcept {
 
 bool mutex::try_lock(place where) noexcept {
   if (active != nullptr) return active->try_lock({&word_, sizeof word_}, where);
-  // acquire. Pairs with unlock().
+  // acquire: pairs with unlock().
   return word_.exchange(1, order::acquire) == 0;
 }
 
 void mutex::unlock(place where) noexcept {
   if (active != nullptr) return active->unlock({&word_, sizeof word_}, where);
-  // release. Pairs with try_lock().
+  // release: pairs with try_lock().
   demand(word_.exchange(0, order::release) == 1, "a mutex is unlocked that is not held");
 }
 

@@ -1,4 +1,4 @@
-// Exploring tasks: a runtime of their own in each execution.
+// Exploration of tasks: each execution has a runtime of its own.
 #include "testing/explorer.hpp"
 #include "testing/machine.hpp"
 
@@ -14,7 +14,7 @@ namespace rota::testing::detail {
 namespace {
 
 constexpr unsigned most_workers = 4;
-constexpr unsigned blocking_threads = 4;  // beyond the workers; an execution has 15 threads at most
+constexpr unsigned blocking_threads = 4;  // in addition to the workers; an execution has at most 15 threads
 constexpr unsigned seeds = 8;             // of the choice of victims
 
 options options_of(const task_options& o) noexcept {
@@ -59,14 +59,14 @@ runtime_options runtime_options_of(const task_options& o) {
   runtime_options r;
   r.workers = o.workers;
   r.blocking.max_threads = o.workers + blocking_threads;
-  r.blocking.keep_alive = std::chrono::nanoseconds::max();  // numbers of threads are not used twice
+  r.blocking.keep_alive = std::chrono::nanoseconds::max();  // numbers of threads are not reused
   r.watchdog = {};
   r.on_unhandled = unhandled_policy::callback(on_unhandled);
   r.seed = 1 + (o.search == search_kind::dfs ? 0 : active->choose(seeds));
   return r;
 }
 
-/// For the dump: null before the runtime is there, and when it goes.
+/// For the dump: null before the runtime exists, and while it is destroyed.
 struct stage {
   runtime* shown = nullptr;
 };

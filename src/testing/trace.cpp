@@ -11,7 +11,7 @@ namespace rota::testing::detail {
 
 namespace {
 
-constexpr std::size_t longest = 500;  // lines of a trace that are all printed
+constexpr std::size_t longest = 500;  // a trace of at most so many lines is printed whole
 constexpr std::size_t shown_first = 120;
 constexpr std::size_t shown_last = 280;
 
@@ -82,7 +82,8 @@ void pad(std::string& line, std::size_t width) {
   line.append(line.size() < width ? width - line.size() : 1, ' ');
 }
 
-/// Names for addresses, in the order in which they appear: those of words, and values that look like one.
+/// Names for addresses, in the order of their appearance: addresses of words, and values that look like
+/// addresses.
 class names {
  public:
   explicit names(const std::vector<event>& events) {
@@ -108,7 +109,8 @@ class names {
   }
 
  private:
-  // Where Linux puts a program, its heap and its stacks. On aarch64 that is as wide as the kernel was built for.
+  // The address ranges in which Linux places a program, its heap and its stacks. On aarch64 their width
+  // depends on the kernel.
 #if defined(__aarch64__)
   static constexpr std::uint64_t lowest_address = 0x55'0000'0000;
   static constexpr std::uint64_t highest_address = 0x1'0000'0000'0000;
@@ -140,7 +142,7 @@ std::string details(const event& e, names& known) {
   return text;
 }
 
-/// The folder of rota's rooms, as this compiler names it.
+/// The source folder of rota's modules, as this compiler names it.
 std::string_view rooms() noexcept {
   constexpr std::string_view own = "testing/trace.cpp";
   std::string_view here = place::current().file_name();
@@ -166,7 +168,7 @@ std::string begin_line(std::size_t index, const std::string& fibre) {
   return line;
 }
 
-/// Lines of text, of which the middle is left out if there are many.
+/// Joins lines of text; omits the middle if there are many.
 std::string join(const std::vector<std::string>& lines) {
   std::string text;
   const bool cut = lines.size() > longest;

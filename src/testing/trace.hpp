@@ -1,4 +1,4 @@
-// What happened, in order, for whoever has to understand a failure.
+// The events of an execution, in order, for understanding a failure.
 #pragma once
 
 #include <rota/detail/base.hpp>
@@ -13,7 +13,7 @@ namespace rota::testing::detail {
 enum class event_kind : std::uint8_t {
   load,
   load_stale,
-  load_own,  // from its own thread's buffer
+  load_own,  // from the buffer of its own thread
   store,
   store_buffered,
   arrival,  // of a buffered store, in memory
@@ -23,7 +23,7 @@ enum class event_kind : std::uint8_t {
   fetch_and,
   compare_exchange,         // it succeeded
   compare_exchange_failed,  // the words differed
-  compare_exchange_weakly,  // it failed without a reason
+  compare_exchange_weakly,  // it failed spuriously
   cell_read,
   cell_write,
   plain_read,
@@ -55,22 +55,22 @@ struct event {
   event_kind kind;
   std::uint8_t fibre;
   base::order memory_order;
-  std::uint64_t task;  // that the thread runs; 0: none
+  std::uint64_t task;  // the task that the thread runs; 0: none
   const void* address;
-  std::uint64_t before;  // or the one number that the event has
+  std::uint64_t before;  // or the only number of the event
   std::uint64_t after;
   place where;
 };
 
 [[nodiscard]] const char* name_of(event_kind kind) noexcept;
 
-/// The file's last two components and the line; "" for a place that nobody named.
+/// Returns the last two components of the file and the line; "" for an unnamed place.
 [[nodiscard]] std::string to_string(place where);
 
 /// What a trace shows.
 enum class view : std::uint8_t {
   everything,
-  program,  // steps inside of rota are left out
+  program,  // steps inside of rota are omitted
 };
 
 /// The events of one execution.
@@ -80,11 +80,11 @@ class trace {
   void add(const event& e) { events_.push_back(e); }
   [[nodiscard]] const std::vector<event>& events() const noexcept { return events_; }
 
-  /// "word 3": addresses are numbered in the order in which they appear.
+  /// Returns a name such as "word 3": addresses are numbered in the order of their appearance.
   [[nodiscard]] std::string name_of(const void* address) const;
 
-  /// One numbered line per event; the middle of a very long trace is left out. It has no addresses in it: two processes
-  /// print the same.
+  /// Prints one numbered line for each event; the middle of a very long trace is omitted. It contains no
+  /// addresses, so two processes print the same.
   [[nodiscard]] std::string print(const std::vector<std::string>& fibre_names, view v) const;
 
  private:

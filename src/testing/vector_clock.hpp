@@ -6,11 +6,11 @@
 
 namespace rota::testing::detail {
 
-/// Fibres in one execution, `main` included. Numbers are not used twice, so that a clock's place means one
-/// thread.
+/// The most fibres in one execution, including `main`. Numbers are not reused, so an element of a clock
+/// stands for one thread.
 inline constexpr unsigned max_fibres = 16;
 
-/// Per thread, how much of it happens before now (Lamport's relation, kept as in FastTrack).
+/// For each thread, how much of it happens before now (Lamport's relation, stored as in FastTrack).
 struct vector_clock {
   std::array<std::uint32_t, max_fibres> at{};
 
@@ -19,7 +19,7 @@ struct vector_clock {
   }
   [[nodiscard]] bool covers(unsigned fibre, std::uint32_t time) const noexcept { return time <= at[fibre]; }
 
-  /// The first thread that `other` knows more of; max_fibres: none.
+  /// Returns the first thread of which `other` knows more; max_fibres: none.
   [[nodiscard]] unsigned first_beyond(const vector_clock& other) const noexcept {
     for (unsigned i = 0; i < max_fibres; ++i) {
       if (other.at[i] > at[i]) return i;

@@ -10,7 +10,8 @@ namespace rota::testing::detail {
 
 namespace {
 
-/// ", task 3,": what the thread ran when it began to wait. By number: the task's memory may have gone.
+/// Returns ", task 3,": the task of the thread when it began to wait. By number: the task may have been
+/// freed.
 std::string task_of(const fibre& f) {
   return f.task_id == 0 ? "" : ", task " + std::to_string(f.task_id) + ',';
 }
@@ -30,9 +31,9 @@ std::string wait_of(const fibre& f, const trace& t) {
 
 }  // namespace
 
-// A thread that is about to lock is `waiting::lock` from here on, ready or not: whoever takes the lock makes
-// the others unready, whoever gives it back makes them ready. So a lock is chosen only when it can be had,
-// and any waiter may get it.
+// A thread that is about to lock is `waiting::lock` from here on, ready or not. The thread that takes the
+// lock makes the others unready; the thread that releases it makes them ready. So a lock operation is chosen
+// only when the lock is free, and any waiter may get it.
 void machine::lock(word w, place where) {
   fibre& f = me();
   f.where = where.line() != 0 ? where : f.where;
@@ -52,7 +53,7 @@ void machine::lock(word w, place where) {
   record(event_kind::lock, w.address, 0);
 }
 
-/// The thread of a lock that is held, if that thread waits for a lock itself.
+/// Returns the thread that holds the lock, if that thread itself waits for a lock.
 const fibre* machine::waiting_holder(const fibre& f) const {
   const std::uint64_t holder = read_word({const_cast<void*>(f.wants), sizeof(std::uint32_t)});
   if (holder == 0) return nullptr;
@@ -60,7 +61,7 @@ const fibre* machine::waiting_holder(const fibre& f) const {
   return other.why == waiting::lock ? &other : nullptr;
 }
 
-/// Threads that wait for each other's locks do so for ever, whatever time brings.
+/// Threads that wait for each other's locks are deadlocked: no passage of time helps.
 void machine::demand_no_circle() {
   const fibre* other = &me();
   do {
@@ -116,10 +117,11 @@ void machine::unlock(word w, place where) {
 }
 
 // PROTOCOL: threads that watch others
-//   A watchdog looks at the others every millisecond, and while it looks in vain and nobody else performs a step it will look in
-//   vain again. After many_looks of them its time no longer counts: the clock goes to the next deadline of somebody else, and
-//   if there is none, nobody can run. Else a program whose tasks wait for each other would be a livelock of its watchdog.
-//   So a model does not see what a watchdog would do only after that: report a worker that has been stuck for longer.
+//   A watchdog checks the others every millisecond. While it finds nothing and no other thread steps, its
+//   next check finds nothing either. After many_looks such checks its deadline no longer counts: the clock
+//   goes to the next deadline of another thread, and if there is none, no thread can run. Otherwise a program
+//   of deadlocked tasks would be reported as a livelock of its watchdog. So a model does not see actions that
+//   a watchdog would take only after that: the report of a worker that has been stuck for longer.
 void machine::note_look() {
   constexpr unsigned many_looks = 64;
   fibre& f = me();
@@ -132,8 +134,8 @@ void machine::note_look() {
   }
 }
 
-// The kernel compares and sleeps in one step. It orders nothing that the program could rely on: no clock is
-// joined.
+// The kernel compares and sleeps in one step. A futex orders nothing that a program could rely on, so no
+// clock is joined.
 machine::futex_result machine::futex_wait(word w,
                                           std::uint64_t expected,
                                           base::time_point deadline,
@@ -181,7 +183,7 @@ int machine::futex_wake(const void* address, int count) {
   return woken;
 }
 
-// Any sleeper may be the one.
+// Any sleeper may be chosen.
 unsigned machine::pick_sleeper(fibre_mask sleepers) {
   for (unsigned skip = decide(static_cast<unsigned>(std::popcount(sleepers)), value_kind::free); skip > 0;
        --skip) {

@@ -1,4 +1,4 @@
-// The operations on words: a scheduling point, the memory's rules, a line in the trace.
+// The operations on words: a scheduling point, the rules of the memory, a line in the trace.
 #include "task/header.hpp"
 #include "testing/machine.hpp"
 
@@ -33,14 +33,14 @@ event_kind kind_of(access how) noexcept {
 
 bool writes(access how) noexcept { return how == access::cell_write || how == access::plain_write; }
 
-/// As many bits as the word has: a subtraction carries beyond them.
+/// Cuts the value to the width of the word: a subtraction carries beyond it.
 std::uint64_t cut(std::uint64_t bits, std::size_t size) noexcept {
   return size >= sizeof bits ? bits : bits & ((std::uint64_t{1} << (8 * size)) - 1);
 }
 
 }  // namespace
 
-/// Read once for each: at its end a thread still calls a task its own that has been freed.
+/// Reads the id once for each task: at its end a thread's current task may be freed already.
 std::uint64_t machine::task_here() noexcept {
   fibre& f = me();
   if (f.task_seen == f.locals.task) return f.task_id;
@@ -87,7 +87,7 @@ location& machine::open(word w, place where) {
   return *l;
 }
 
-/// Words that were older than the execution, and end in it.
+/// Forgets words that are older than the execution, and end in it.
 void machine::forget_kept(const void* begin, std::size_t size) {
   const auto* first = static_cast<const std::byte*>(begin);
   std::erase_if(kept_words_, [&](const kept_word& k) {
@@ -130,7 +130,7 @@ bool machine::is_stale(const location& l, word w, base::order o, place where) {
   return stale_reads_.left != 0 && memory::may_be_stale(l, w, o, by(where)) && fault(stale_reads_);
 }
 
-/// Before a write, which sees the last value itself.
+/// Called before a write. The write itself reads the last value.
 void machine::keep_value(location& l, word w, base::order o, place where) {
   if (options_.stale_reads != 0) memory::keep_value(l, w, o, by(where));
 }
@@ -180,7 +180,7 @@ bool machine::compare_exchange(word w, exchange_request& request, place where) {
   return false;
 }
 
-/// Every thread's stores have arrived, and no load after this one misses them.
+/// Makes the buffered stores of every thread arrive. No later load misses them.
 void machine::heavy_barrier(place where) {
   point(where);
   record(event_kind::heavy_barrier, nullptr, 0, 0, base::order::seq_cst, where);

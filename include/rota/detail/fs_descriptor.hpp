@@ -1,4 +1,4 @@
-// A descriptor that nobody watches, with one owner.
+// A descriptor with one owner that no driver watches.
 #pragma once
 
 #include <utility>
@@ -13,7 +13,7 @@ class ROTA_API descriptor {
   explicit descriptor(int fd) noexcept : fd_(fd) {}
   descriptor(descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   descriptor& operator=(descriptor&& other) noexcept {
-    const int taken = std::exchange(other.fd_, -1);  // first: it may be this one itself
+    const int taken = std::exchange(other.fd_, -1);  // first: handles self-assignment
     const descriptor old(std::exchange(fd_, taken));
     return *this;
   }
@@ -23,7 +23,7 @@ class ROTA_API descriptor {
     if (fd_ != -1) close();
   }
 
-  /// -1: none.
+  /// Returns -1 if there is none.
   [[nodiscard]] int get() const noexcept { return fd_; }
   [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
   [[nodiscard]] explicit operator bool() const noexcept { return fd_ != -1; }

@@ -1,4 +1,4 @@
-// Directories: read, made and removed with all that is in them.
+// Directories: reading them, creating them, and removing them with all their contents.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,12 @@ namespace rota::fs {
 /// One name in a directory.
 struct dir_entry {
   std::string name;
-  file_type type = file_type::unknown;  // of a symbolic link: symlink
+  file_type type = file_type::unknown;  // the type of the name itself: a symbolic link is `symlink`
   std::uint64_t inode = 0;
 };
 
-/// Reads a directory, in no order, without "." and "..". What comes or goes meanwhile may be given or not.
+/// Reads a directory in no particular order, without "." and "..". Entries that are created or removed during
+/// the read may be returned or not.
 ///
 ///   auto all = co_await rota::fs::read_dir("logs");
 ///   for (;;) {
@@ -30,17 +31,19 @@ struct dir_entry {
 ///   }
 ///
 /// Threads       One task at a time.
-/// Ownership     Owns the descriptor. The entries are the caller's.
-/// Failure       std::error_code of the system: ENOENT, ENOTDIR, EACCES, ...; of next() and batch() EBADF for one that is closed. Cancelled, they have
-///               given nothing, and what was read is given by the next call. So it is where they throw `std::bad_alloc`.
-/// Cost          One closure in the blocking pool for some 32 KiB of names: about a thousand. next() without one of them: no wait.
+/// Ownership     Owns the descriptor. The entries belong to the caller.
+/// Failure       std::error_code of the system: ENOENT, ENOTDIR, EACCES, ...; next() and batch() fail with
+///               EBADF if the directory is closed. They are cancel-safe: a cancelled call returns nothing,
+///               and the next call returns what was read. The same holds when they throw `std::bad_alloc`.
+/// Cost          One closure in the blocking pool for some 32 KiB of names (about a thousand). next() without
+///               a closure does not wait.
 /// Example       examples/files.cpp
 class ROTA_API directory {
  public:
   directory() noexcept = default;
   directory(directory&&) noexcept = default;
   directory& operator=(directory&& other) noexcept {
-    directory taken(std::move(other));  // it may be this one itself
+    directory taken(std::move(other));  // handles self-assignment
     std::swap(fd_, taken.fd_);
     read_.swap(taken.read_);
     rest_.swap(taken.rest_);
@@ -50,9 +53,9 @@ class ROTA_API directory {
   directory& operator=(const directory&) = delete;
   ~directory() = default;
 
-  /// Nothing: no more.
+  /// Returns the next entry, or nullopt at the end.
   task<result<std::optional<dir_entry>>> next();
-  /// As many as the system gives at a time; none: no more.
+  /// Returns as many entries as the system returns at a time. An empty vector means the end.
   task<result<std::vector<dir_entry>>> batch();
 
  private:
@@ -61,26 +64,30 @@ class ROTA_API directory {
   task<result<void>> fill();
 
   detail::descriptor fd_;
-  std::vector<dir_entry> read_;  // the last one is the next
-  std::vector<std::byte> rest_;  // has been given by the system, and there was no memory for it
+  std::vector<dir_entry> read_;  // in reverse: the last element is returned next
+  std::vector<std::byte> rest_;  // bytes from the system that could not be decoded for want of memory
 };
 
 ROTA_API task<result<directory>> read_dir(std::string path);
 
-/// Makes `path`, and what is missing above it. That it is there already is right, if it is a directory; else EEXIST or ENOTDIR.
-/// `mode`, less the process's umask, is `path`'s; what is above it is made so, too, but its owner may write and search it in any case.
+/// Creates the directory `path` and its missing parents. An existing `path` is no error if it is a directory;
+/// otherwise EEXIST or ENOTDIR. `path` gets `mode` less the umask of the process. So do the created parents,
+/// but their owner always gets write and search permission.
 ///
-/// Failure       As create_dir(). What was made before an error stays.
+/// Failure       As create_dir(). Directories that were created before an error stay.
 /// Cost          One closure in the blocking pool.
 ROTA_API task<result<void>> create_dir_all(std::string path, unsigned mode = 0777);
 
-/// Removes a directory and all that is in it, however deep. A symbolic link is removed, and never followed: `path` itself, too, if it is one. Each step
-/// is made from the directory that was opened, not by a path: who exchanges directories for links meanwhile gains nothing.
+/// Removes a directory and all its contents, at any depth. Symbolic links are removed and never followed;
+/// this includes `path` itself. Each step is relative to an open directory, not to a path. So an attacker
+/// gains nothing by replacing a directory with a link during the removal.
 ///
-/// Failure       The first error: what is left is left. ENOTDIR: `path` is a file; ENOTEMPTY: somebody has put something there meanwhile; ESTALE:
-///               somebody has moved a directory out while it was being emptied; std::errc::invalid_argument: it ends in "." or "..", or is "/".
-///               Cancelled, it stops between two of them.
-/// Cost          One closure in the blocking pool; memory for the names in a directory and in those above it; four descriptors.
+/// Failure       The first error ends the removal; what is left then stays. ENOTDIR: `path` is a file.
+///               ENOTEMPTY: another process created an entry during the removal. ESTALE: another process
+///               moved a directory out while it was emptied. std::errc::invalid_argument: `path` ends in "."
+///               or "..", or is "/". A cancelled removal stops between two entries.
+/// Cost          One closure in the blocking pool; memory for the names in a directory and in its ancestors;
+///               four descriptors.
 ROTA_API task<result<void>> remove_dir_all(std::string path);
 
 }  // namespace rota::fs

@@ -1,4 +1,4 @@
-// A file as memory.
+// A file mapped into memory.
 #pragma once
 
 #include <cstddef>
@@ -14,31 +14,34 @@ namespace rota::fs {
 struct mapping_options {
   enum class access : unsigned char {
     read,
-    write,  // what is written into the memory is written into the file; it must be open to read and write
-    copy,   // what is written is seen here alone
+    write,  // writes go to the file, which must be open for reading and writing
+    copy,   // copy on write: writes are visible in this mapping only
   };
   access how = access::read;
-  std::uint64_t offset = 0;             // any
-  std::optional<std::size_t> length{};  // nothing: to the end
+  std::uint64_t offset = 0;             // any; need not be page-aligned
+  std::optional<std::size_t> length{};  // nullopt: to the end of the file
 };
 
 enum class advice : unsigned char {
   normal,
   sequential,
   random,
-  will_need,  // the system begins to read it
-  dont_need,  // it may let go of it; of `copy`: what was written is gone
+  will_need,  // the system starts to read the pages
+  dont_need,  // the system may drop the pages; with access::copy the writes are lost
 };
 
-/// Some of a file, or all, as memory; unmapped by its destructor.
+/// A file, or a part of one, mapped into memory. Its destructor unmaps it.
 ///
-/// Threads       Any: as memory. Two that write the same byte race, as with any memory; so does another process.
-/// Ownership     Owns the pages, and not the file, which may be closed.
-/// Ordering      As memory; what is written into the file by other means is seen here.
-/// Failure       of(): std::errc::invalid_argument: a length of 0, or an empty rest; std::errc::result_out_of_range: it goes beyond the end of the file, as
-///               it is now; EACCES: the file is not open so; ENODEV: it cannot be mapped; ENOMEM. Whoever cuts the file afterwards makes of each access
-///               beyond its end a SIGBUS, and an error of the disk is one, too: for files that others may change, file::read_at() is the better way.
-///               A page that is not in memory blocks the thread that touches it.
+/// Threads       Any, as for memory. Two threads or processes that write the same byte race, as on any
+///               memory.
+/// Ownership     Owns the pages, not the file; the file may be closed.
+/// Ordering      As memory. Writes to the file by other means are visible here.
+/// Failure       of(): std::errc::invalid_argument: the length is 0, or the rest of the file is empty;
+///               std::errc::result_out_of_range: the range ends beyond the current end of the file; EACCES:
+///               the file is not open for this access; ENODEV: the file cannot be mapped; ENOMEM. If the file
+///               is truncated afterwards, an access beyond its end raises SIGBUS; so does a disk error. For
+///               files that others may change, file::read_at() is the better choice. A page that is not in
+///               memory blocks the thread that touches it.
 /// Cost          of(): a closure in the blocking pool. sync(): another.
 /// Example       examples/files.cpp
 class ROTA_API mapping {
@@ -64,17 +67,18 @@ class ROTA_API mapping {
   static task<result<mapping>> of(const file& f, mapping_options how);
 
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {at_, size_}; }
-  /// Empty, if it was mapped to be read.
+  /// Returns an empty span if the file was mapped for reading only.
   [[nodiscard]] std::span<std::byte> writable() noexcept {
     return writable_ ? std::span<std::byte>(at_, size_) : std::span<std::byte>();
   }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] explicit operator bool() const noexcept { return at_ != nullptr; }
 
-  /// How it will be used; of `count` bytes from `first` on, and what else is in their pages. std::errc::result_out_of_range.
+  /// Tells the system how the pages of `count` bytes from `first` on will be used. Fails with
+  /// std::errc::result_out_of_range.
   result<void> advise(advice what) noexcept { return advise(what, 0, size_); }
   result<void> advise(advice what, std::size_t first, std::size_t count) noexcept;
-  /// What was written is on the disk. Of what was mapped to be read, or copied, there is nothing.
+  /// Flushes writes to the disk. Does nothing for access::read and access::copy.
   ROTA_DETAIL_WRAPPER task<result<void>> sync() { return sync(0, size_); }
   task<result<void>> sync(std::size_t first, std::size_t count);
 
@@ -83,7 +87,7 @@ class ROTA_API mapping {
 
   std::byte* at_ = nullptr;
   std::size_t size_ = 0;
-  std::size_t ahead_ = 0;  // bytes of the first page before it
+  std::size_t ahead_ = 0;  // bytes of the first page before the mapped range
   bool writable_ = false;
 };
 

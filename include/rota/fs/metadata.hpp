@@ -1,4 +1,4 @@
-// What the system knows of a file.
+// Metadata of files.
 #pragma once
 
 #include <chrono>
@@ -38,24 +38,24 @@ enum class file_type : unsigned char {
   return "unknown";
 }
 
-/// Of a file, a directory, whatever has a name. A value.
+/// Metadata of a file, directory or other file system object. A value.
 struct file_info {
   using time_point = std::chrono::system_clock::time_point;
 
   file_type type = file_type::unknown;
-  unsigned permissions = 0;  // the lowest twelve bits of its mode, as chmod takes them
+  unsigned permissions = 0;  // the lowest twelve bits of the mode, as chmod takes them
   std::uint64_t size = 0;
-  std::uint64_t blocks = 0;      // what it takes, in pieces of 512 bytes: less than its size if it has holes
-  std::uint64_t block_size = 0;  // what it is best read by
+  std::uint64_t blocks = 0;      // allocated blocks of 512 bytes: less than `size` if there are holes
+  std::uint64_t block_size = 0;  // preferred size of a read
   std::uint64_t links = 0;
-  std::uint64_t device = 0;  // with `inode`: which file it is
+  std::uint64_t device = 0;  // together with `inode` it identifies the file
   std::uint64_t inode = 0;
   unsigned owner = 0;
   unsigned group = 0;
   time_point modified;
   time_point changed;
   time_point accessed;
-  std::optional<time_point> created;  // nothing: the file system does not know
+  std::optional<time_point> created;  // nullopt if the file system does not record it
 
   [[nodiscard]] bool is_file() const noexcept { return type == file_type::regular; }
   [[nodiscard]] bool is_directory() const noexcept { return type == file_type::directory; }
@@ -65,16 +65,16 @@ struct file_info {
   }
 };
 
-/// Of what `path` leads to.
+/// Returns the metadata of `path`. Follows symbolic links.
 ///
 /// Threads       Any task.
-/// Ownership     Keeps what it was given.
-/// Failure       std::error_code of the system: ENOENT, ENOTDIR, EACCES, ELOOP, ... A path with a zero byte is std::errc::invalid_argument.
-///               Cancelled, nothing has happened. Throws `std::bad_alloc`.
+/// Ownership     Keeps its arguments.
+/// Failure       std::error_code of the system: ENOENT, ENOTDIR, EACCES, ELOOP, ... A path with a zero byte
+///               is std::errc::invalid_argument. A cancelled call has no effect. Throws `std::bad_alloc`.
 /// Cost          One operation of the ring, or one closure in the blocking pool.
 /// Example       examples/files.cpp
 ROTA_API task<result<file_info>> metadata(std::string path);
-/// The same of a symbolic link itself.
+/// Returns the metadata of `path` itself, also if it is a symbolic link.
 ROTA_API task<result<file_info>> symlink_metadata(std::string path);
 
 }  // namespace rota::fs

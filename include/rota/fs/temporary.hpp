@@ -1,4 +1,4 @@
-// Files and directories that go by themselves.
+// Temporary files and directories that remove themselves.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,26 @@
 
 namespace rota::fs {
 
-/// A file without a name, to read and write, which goes when it is closed: in `folder`, or where the process keeps such files (TMPDIR, or the system's
-/// own folder). Nobody else can open it; 0600.
+/// Creates an unnamed file (mode 0600) for reading and writing. It disappears when it is closed. It is
+/// created in `folder`, or in the temporary folder of the process (TMPDIR, or the default of the system). No
+/// other process can open it.
 ///
 /// Threads       Any task.  Ownership  The file's.
 /// Failure       As open_options::open(). Throws `std::bad_alloc`.
-/// Cost          One closure in the blocking pool. Where the file system has no files without a name: one that has one for a moment.
+/// Cost          One closure in the blocking pool. On a file system without unnamed files the file has a name
+///               for a moment.
 /// Example       examples/files.cpp
 ROTA_API task<result<file>> temp_file();
 ROTA_API task<result<file>> temp_file(std::string folder);
 
-/// A directory of one's own (0700), with a name that nobody else has, removed with all that is in it by the destructor.
+/// A directory (mode 0700) with a unique name. Its destructor removes it with all its contents.
 ///
-/// Threads       Any. In a child of the process that made it the destructor removes nothing.
+/// Threads       Any. In a forked child of the process that created it the destructor removes nothing.
 /// Ownership     Owns the directory until release().
-/// Failure       std::error_code of the system. The destructor tells no error: remove() does. Throws `std::bad_alloc`.
-/// Cost          One closure in the blocking pool. The destructor removes where it runs, and *blocks its thread meanwhile*: co_await remove() first,
-///               if there is much in it.
+/// Failure       std::error_code of the system. The destructor reports no error: call remove() for that.
+///               Throws `std::bad_alloc`.
+/// Cost          One closure in the blocking pool. The destructor removes the directory on its own thread and
+///               *blocks that thread meanwhile*: co_await remove() first if the directory is large.
 /// Example       examples/files.cpp
 class ROTA_API temp_dir {
  public:
@@ -41,19 +44,19 @@ class ROTA_API temp_dir {
   temp_dir& operator=(const temp_dir&) = delete;
   ~temp_dir();
 
-  /// Where the process keeps such files.
+  /// Creates it in the temporary folder of the process.
   static task<result<temp_dir>> create();
-  /// In `folder`: "<prefix>0123456789abcdef"; its path is absolute, also where `folder` is not. ENOENT: `folder` is "".
-  /// std::errc::invalid_argument: a slash in `prefix`.
+  /// Creates "<prefix>0123456789abcdef" in `folder`. Its path is absolute, also if `folder` is not. ENOENT:
+  /// `folder` is "". std::errc::invalid_argument: `prefix` contains a slash.
   static task<result<temp_dir>> create_in(std::string folder, std::string prefix);
 
-  /// "": it is empty, was removed, released or moved from.
+  /// Returns "" if the object is empty: never created, removed, released or moved from.
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
-  /// `name` in it.
+  /// Returns the path of `name` inside the directory.
   [[nodiscard]] std::string at(const std::string& name) const { return path_ + "/" + name; }
-  /// Removes it. After an error, or cancelled, the destructor tries it once more.
+  /// Removes the directory. After an error or a cancellation the destructor tries once more.
   task<result<void>> remove();
-  /// It stays.
+  /// Gives up ownership and returns the path. The directory stays.
   [[nodiscard]] std::string release() noexcept {
     process_ = 0;
     return std::exchange(path_, {});

@@ -1,4 +1,4 @@
-// A directory and all that is below it, one entry after the other.
+// Walks a directory tree, one entry after the other.
 #pragma once
 
 #include <cstddef>
@@ -13,25 +13,26 @@
 namespace rota::fs {
 
 struct walk_options {
-  bool follow_links = false;    // to directories, as if they were there; not the 41st of them in a row
-  bool stay_on_device = false;  // what is mounted below is given, and not entered
+  bool follow_links = false;    // enters linked directories as if they were in place; at most 40 links deep
+  bool stay_on_device = false;  // mount points are returned, but not entered
   bool sorted = false;          // by name, within each directory
-  std::size_t max_depth = ~std::size_t{0};  // 0: the root alone
+  std::size_t max_depth = ~std::size_t{0};  // 0: only the root
 };
 
-/// What a walk has come to.
+/// One entry of a walk.
 struct walk_entry {
-  std::string path;  // the root as it was given, and what is below it
+  std::string path;  // begins with the root as it was given
   std::size_t depth = 0;
   file_type type =
       file_type::unknown;  // of a symbolic link: symlink, unless links are followed and it leads to something
   std::uint64_t inode = 0;
-  /// A directory that cannot be entered (EACCES, ...; ELOOP: a link that leads to where the walk is already), or the root is not there. The walk goes
-  /// on with the others.
+  /// Set if a directory cannot be entered (EACCES, ...; ELOOP: the link leads to a directory that the walk is
+  /// in already), or if the root does not exist. The walk goes on with the other entries.
   std::error_code error;
 };
 
-/// Walks through a tree: each directory first, then what is in it. The root is the first entry; it is followed if it is a symbolic link.
+/// Walks through a tree: each directory first, then its contents. The root is the first entry. It is followed
+/// if it is a symbolic link.
 ///
 ///   rota::fs::walk all("src");
 ///   for (;;) {
@@ -40,16 +41,20 @@ struct walk_entry {
 ///     if (each->path.ends_with("/.git")) all.skip();
 ///   }
 ///
-/// However deep: a place in a tree is no stack of calls, and takes three descriptors, and one more for each link that is followed.
+/// The depth is not limited: a position in the tree needs no recursion. It takes three descriptors, and one
+/// more for each followed link.
 ///
 /// Threads       One task at a time.
-/// Ownership     Owns descriptors. The entries are the caller's.
-/// Failure       Of an entry: its `error`. ESTALE: a directory was moved away while the walk was in it, and what is above it cannot be found any more: the
-///               walk ends with this entry. What is in a directory that may be read, and not searched, is given; the directories among it cannot be
-///               entered. Of next(): errc::queue_full, as an entry with that error, at the root's path, and a call later may go on.
-///               Cancelled, it has given nothing, and what was found is given by the next call. So it is where it throws `std::bad_alloc`: a call
-///               later goes on where it was.
-/// Cost          One closure in the blocking pool for up to 256 entries; memory for the names in a directory and in those above it.
+/// Ownership     Owns descriptors. The entries belong to the caller.
+/// Failure       Errors of one entry: its `error`. ESTALE: a directory was moved away while the walk was in
+///               it, so that its ancestors cannot be found any more; the walk ends with this entry. The
+///               entries of a directory that can be read, but not searched, are returned; the directories
+///               among them cannot be entered. Errors of next(): errc::queue_full, as an entry with that
+///               error at the path of the root; a later call may go on. next() is cancel-safe: a cancelled
+///               call returns nothing, and the next call returns what was found. The same holds when it
+///               throws `std::bad_alloc`.
+/// Cost          One closure in the blocking pool for up to 256 entries; memory for the names in a directory
+///               and in its ancestors.
 /// Example       examples/files.cpp
 class ROTA_API walk {
  public:
@@ -63,9 +68,10 @@ class ROTA_API walk {
   walk& operator=(const walk&) = delete;
   ~walk();
 
-  /// Nothing: no more.
+  /// Returns the next entry, or nullopt at the end.
   task<std::optional<walk_entry>> next();
-  /// What is in the directory that was given last is left out; nothing, if it was none.
+  /// Skips the contents of the directory that was returned last. No effect if the last entry was no
+  /// directory.
   void skip();
 
  private:

@@ -1,4 +1,4 @@
-// What happens to files and in directories.
+// Notification of changes to files and directories.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,32 @@ namespace rota::fs {
 
 using io::result;
 
-/// Something that has happened; see inotify(7) for the numbers.
+/// One change. inotify(7) defines the numbers.
 struct watch_event {
-  int watch = -1;       // what add() gave; -1: IN_Q_OVERFLOW, some have been lost, look for yourself
+  int watch = -1;       // the result of add(); -1: IN_Q_OVERFLOW, events were lost, rescan
   unsigned what = 0;    // IN_MODIFY, IN_CREATE, ...
-  unsigned cookie = 0;  // the same for the two of a renaming: IN_MOVED_FROM, IN_MOVED_TO
-  std::string name{};   // in a directory that is watched; else ""
+  unsigned cookie = 0;  // equal for the two events of a rename: IN_MOVED_FROM, IN_MOVED_TO
+  std::string name{};   // the name in a watched directory; else ""
 };
 
-/// Hears of changes by inotify: of those that are made through this system, not of those on a server that others share.
+/// Reports changes by inotify. It reports changes that are made through this system, not changes on a network
+/// server by other clients.
 ///
 ///   auto changes = rota::fs::watcher::open();
 ///   const auto log = co_await changes->add("log", IN_MODIFY);
 ///   const auto first = co_await changes->next();
 ///
-/// Threads       One task at a time. Belongs to the runtime in whose task it was made.
-/// Ownership     Owns the descriptor. Nobody may wait when it is destroyed.
-/// Ordering      Events come in the order in which they happened; two that are alike, one after the other, are one.
-/// Failure       open(): EMFILE (of descriptors, or of one user's watchers); errc::no_runtime outside of a task. add(): ENOENT, EACCES, ENOSPC (of one user's
-///               watches), std::errc::invalid_argument (a path with a zero byte, no event). remove(): EINVAL: there is none of this number. next(): EBADF of
-///               one that is closed. A cancelled next() has taken none. Throws `std::bad_alloc`.
-/// Cost          next(): a system call for many events, two if it must wait; no thread. add(): a closure in the blocking pool.
+/// Threads       One task at a time. Belongs to the runtime of the task that made it.
+/// Ownership     Owns the descriptor. No task may wait when it is destroyed.
+/// Ordering      Events arrive in the order in which they happened. Two equal events in a row may be merged
+///               into one.
+/// Failure       open(): EMFILE (of descriptors, or of one user's watchers); errc::no_runtime outside of a
+///               task. add(): ENOENT, EACCES, ENOSPC (of one user's watches), std::errc::invalid_argument (a
+///               path with a zero byte, no event). remove(): EINVAL: there is no watch with this number.
+///               next(): EBADF if the watcher is closed. next() is cancel-safe: a cancelled call consumes no
+///               event. Throws `std::bad_alloc`.
+/// Cost          next(): a system call for many events, two if it must wait; no thread. add(): a closure in
+///               the blocking pool.
 /// Example       examples/tail/main.cpp
 class ROTA_API watcher {
  public:
@@ -48,9 +53,10 @@ class ROTA_API watcher {
 
   [[nodiscard]] static result<watcher> open() noexcept;
 
-  /// A file, or a directory: what happens in it. The same file again: the same number, and `events` instead of those before.
+  /// Watches a file, or the contents of a directory. For a file that is watched already it returns the same
+  /// number and replaces the old `events`.
   task<result<int>> add(std::string path, unsigned events);
-  /// IN_IGNORED comes when it is done.
+  /// Removes a watch. IN_IGNORED arrives when that is done.
   result<void> remove(int watch) noexcept;
   task<result<watch_event>> next();
 

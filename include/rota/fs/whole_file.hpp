@@ -1,4 +1,4 @@
-// Files as a whole: read, written, replaced, copied.
+// Whole files: read, write, replace, copy.
 #pragma once
 
 #include <cstddef>
@@ -16,45 +16,53 @@ namespace rota::fs {
 using io::result;
 
 // Threads       Any task.
-// Ownership     They keep the paths. Bytes to be written live until the co_await is done.
-// Failure       std::error_code of the system; a path with a zero byte is std::errc::invalid_argument. Cancelled before it was begun, nothing has
-//               happened; later it is given up between two steps: of write(), append() and copy() a part may be there, of write_atomically()
-//               all or nothing. A FIFO is not waited for: to read one that nobody has open to write gives nothing, to write one that nobody reads is
-//               ENXIO; else it is read to its end, and written as there is room, and a cancellation ends that at once, or 5 ms later.
-//               Throws `std::bad_alloc`.
-// Cost          One closure in the blocking pool each, with or without a ring: several calls in one go. A regular file of at most 64 KiB of ext4, XFS,
-//               btrfs, F2FS or tmpfs that is in memory already, with the way to it, is read where the task runs (Linux 5.12), and no thread is asked.
+// Ownership     They keep the paths. Bytes to be written must live until the co_await is done.
+// Failure       std::error_code of the system; a path with a zero byte is std::errc::invalid_argument. A call
+//               that is cancelled before it begins has no effect. A later cancellation stops the call between
+//               two steps: write(), append() and copy() may leave a part, write_atomically() leaves all or
+//               nothing. The functions do not wait for the peer of a FIFO: reading one that no process has
+//               open for writing returns nothing, and writing one that no process reads is ENXIO. Otherwise a
+//               FIFO is read to its end, and written as space becomes free; a cancellation ends that within 5
+//               ms. Throws `std::bad_alloc`.
+// Cost          One closure in the blocking pool each, with or without a ring: several system calls in one
+//               closure. A regular file of at most 64 KiB on ext4, XFS, btrfs, F2FS or tmpfs is read on the
+//               thread that runs the task, without a closure, if the file and its path are cached (Linux
+//               5.12).
 // Example       examples/files.cpp
 
-/// errc::too_long: there are more than `most` bytes.
+/// Reads the file. Returns errc::too_long if it has more than `most` bytes.
 ROTA_API task<result<std::vector<std::byte>>> read(std::string path, std::size_t most = ~std::size_t{0});
-/// The same as text, whatever bytes they are.
+/// Reads the file into a string. The bytes are not checked.
 ROTA_API task<result<std::string>> read_to_string(std::string path, std::size_t most = ~std::size_t{0});
 
-/// It is made, or what was in it goes first.
+/// Creates the file, or discards its contents first.
 ROTA_API task<result<void>> write(std::string path, std::span<const std::byte> all);
 ROTA_API task<result<void>> write(std::string path, std::string text);
-/// It is made, or they go behind what is there.
+/// Creates the file, or appends to it.
 ROTA_API task<result<void>> append(std::string path, std::span<const std::byte> more);
 ROTA_API task<result<void>> append(std::string path, std::string text);
 
 struct atomic_options {
   std::optional<unsigned>
-      mode{};          // nothing: that of the file that is replaced; if there is none, 0666 less the umask
-  bool synced = true;  // it is on the disk before it has its name, and its name when this ends
+      mode{};          // nullopt: that of the replaced file; if there is none, 0666 less the umask
+  bool synced = true;  // flush the file before the rename, and the directory before the call ends
 };
 
-/// Who opens `path` finds what was there before, or all of this, and never a part, also after a crash: written into a file of another name beside
-/// it (".name.0123456789abcdef"), which is renamed then, or removed. A symbolic link at `path` is replaced itself. Owner, access lists and
-/// hard links of what was there go. An error after the renaming (EIO): it is there, but may not be on the disk.
+/// Replaces `path` atomically. A process that opens `path` finds the old contents or all of the new ones,
+/// never a part, also after a crash. The bytes are written into a file with another name beside `path`
+/// (".name.0123456789abcdef"), which is then renamed, or removed after an error. A symbolic link at `path` is
+/// itself replaced. Owner, access lists and hard links of the old file are lost. After an error that follows
+/// the rename (EIO) the new file is in place, but may not be on the disk.
 ROTA_API task<result<void>> write_atomically(std::string path, std::span<const std::byte> all);
 ROTA_API task<result<void>> write_atomically(std::string path, std::string text);
 ROTA_API task<result<void>> write_atomically(std::string path,
                                              std::span<const std::byte> all,
                                              atomic_options how);
 
-/// All of `from`'s bytes, and its lowest nine permissions; how many. `to` is made, or what was in it goes. By sharing blocks where the file system can,
-/// else within the kernel, else through this process. EISDIR; std::errc::invalid_argument: `from` is no regular file, `to` is a FIFO, or both are the same.
+/// Copies all bytes of `from` and its lowest nine permission bits, and returns the number of bytes. Creates
+/// `to`, or discards its contents. Shares blocks where the file system can; else copies within the kernel,
+/// else through this process. EISDIR; std::errc::invalid_argument: `from` is no regular file, `to` is a FIFO,
+/// or both are the same file.
 ROTA_API task<result<std::uint64_t>> copy(std::string from, std::string to);
 
 }  // namespace rota::fs

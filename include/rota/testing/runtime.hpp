@@ -1,4 +1,4 @@
-// A runtime for tests: one thread, an order that a seed decides, and time that takes none.
+// A runtime for tests: one thread, a seed that decides the order, and virtual time.
 #pragma once
 
 #include <chrono>
@@ -22,28 +22,32 @@ class scheduler;
 
 namespace testing {
 
-/// Nothing can run, no timer is armed, and the awaited task has not ended. what() lists every task and where it waits.
+/// Thrown when nothing can run, no timer is armed, and the awaited task has not ended. what() lists every
+/// task and its await site.
 class ROTA_API stalled : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Runs tasks on the calling thread, in ordinary programs: no model, nothing to link but rota::rota.
+/// Runs tasks on the calling thread, in ordinary programs: it uses no model, and only rota::rota is linked.
 ///
-/// Of the tasks that can run, the seed chooses the next one: two seeds are two orders, one seed is always the same one. Time
-/// stands still while anything can run, and then goes to the next timer: a sleep of 30 days takes none.
+/// The seed chooses the next of the runnable tasks: two seeds give two orders, one seed always gives the same
+/// order. Time stands still while anything can run, and then jumps to the next timer: a sleep of 30 days
+/// takes no time.
 ///
-/// Threads       The one that made it, for everything, handles and wakers of its tasks included. A wake-up or a spawn on
-///               another thread ends the program.
-/// Ownership     Owns its tasks. The destructor cancels those that are left, and runs them to their ends.
-/// Ordering      As the seed says. A task that is awaited before it has begun may begin in its awaiter.
-/// Failure       block_on() rethrows what the task throws, and throws `stalled`: the task has been cancelled then. An exception
-///               that nobody takes (of a detached task, say) is thrown by the call in which it happened, the first of several,
-///               and before one of the root; by the destructor it ends the program. A task that sleeps again and again keeps
-///               time going: a root that waits for nothing else then never stalls. No sockets, no signals: errc::no_runtime. A
-///               blocking join() waits for ever for a task that cannot run at once: await it. Spans that are given outside of tasks to a
-///               time_limit count from the machine's clock: use time_limit::at and reset_at there.
-/// Cost          Some 100 nanoseconds a run of a task.
+/// Threads       The thread that made it, for everything, including handles and wakers of its tasks. A
+///               wake-up or a spawn on another thread ends the program.
+/// Ownership     Owns its tasks. The destructor cancels the remaining ones and runs them to their ends.
+/// Ordering      As the seed decides. A task that is awaited before it has begun may begin in its awaiter.
+/// Failure       block_on() rethrows the exception of the task. It throws `stalled` after it has cancelled
+///               the task. An unhandled exception (of a detached task, for example) is thrown by the call in
+///               which it occurred. The first of several is thrown, and before an exception of the root. In
+///               the destructor it ends the program. A task that sleeps again and again keeps time going: a
+///               root that waits for nothing else then never stalls. Sockets and signals are not available:
+///               errc::no_runtime. A blocking join() of a task that cannot run at once waits for ever: await
+///               the task. A time_limit that gets a span outside of a task counts from the clock of the
+///               machine: use time_limit::at and reset_at there.
+/// Cost          Some 100 nanoseconds for a run of a task.
 /// Example       examples/test_a_task.cpp
 class ROTA_API runtime {
  public:
@@ -55,7 +59,8 @@ class ROTA_API runtime {
   runtime& operator=(const runtime&) = delete;
   ~runtime();
 
-  /// Runs tasks, and moves time, until this one has ended, and returns its value. `errc::nested_block_on` inside a task.
+  /// Runs tasks, and advances time, until this task has ended, and returns its value. Throws
+  /// `errc::nested_block_on` inside a task.
   template <class T>
   T block_on(task<T> work, std::source_location site = std::source_location::current()) {
     core::demand_outside_of_tasks();
@@ -83,7 +88,7 @@ class ROTA_API runtime {
     return block_on(
         core::make_task(std::forward<F>(function), std::forward<A>(first), std::forward<B>(second)), site);
   }
-  /// Reports do not know the spawn site of a task of so many arguments.
+  /// Reports do not show the spawn site of a task with so many arguments.
   template <class F, class... Args>
     requires(core::makes_task<F, Args...> && sizeof...(Args) > 2)
   auto block_on(F&& function, Args&&... args) {
@@ -114,7 +119,7 @@ class ROTA_API runtime {
     return spawn(core::make_task(std::forward<F>(function), std::forward<A>(first), std::forward<B>(second)),
                  site);
   }
-  /// Reports do not know the spawn site of a task of so many arguments.
+  /// Reports do not show the spawn site of a task with so many arguments.
   template <class F, class... Args>
     requires(core::makes_task<F, Args...> && sizeof...(Args) > 2)
   auto spawn(F&& function, Args&&... args) {
@@ -124,19 +129,20 @@ class ROTA_API runtime {
   /// Runs until nothing can run, and returns how many times a task ran. Time stands still.
   std::size_t run_until_stalled();
 
-  /// Runs, and moves time by `span`, from timer to timer. Zero and less: as run_until_stalled().
+  /// Runs tasks and advances time by `span`, from timer to timer. A span of zero or less: as
+  /// run_until_stalled().
   template <core::span_of_time Span>
   void advance(Span span) {
     advance_to(rota::detail::saturating_deadline(now(), span));
   }
   void advance_to(std::chrono::steady_clock::time_point time);
-  /// Begins at `beginning`.
+  /// Returns the virtual time. It begins at `beginning`.
   [[nodiscard]] std::chrono::steady_clock::time_point now() const noexcept;
 
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
-  /// Tasks that have not ended.
+  /// Returns the number of tasks that have not ended.
   [[nodiscard]] std::size_t alive_tasks() const noexcept;
-  /// Every task that has suspended: id, name, state, await site.
+  /// Lists every task that has suspended: id, name, state, await site.
   [[nodiscard]] std::string dump() const;
 
  private:

@@ -1,6 +1,6 @@
-// What tasks share, for programs that link rota::testing: explore() sees every use of it.
+// Shared state for programs that link rota::testing: explore() observes every use of it.
 //
-// In the program itself these are std::atomic, std::mutex and plain data; an alias chooses:
+// In the program itself use std::atomic, std::mutex and plain data. An alias selects between them:
 //
 //   #if ROTA_MODEL
 //   using mutex = rota::testing::mutex;
@@ -27,7 +27,7 @@ using base::order;
 
 namespace detail {
 
-/// std::memory_order, by its enumerators: <atomic> is the program's to include.
+/// Matches std::memory_order by its enumerators, so that this header need not include <atomic>.
 template <class T>
 concept standard_order = std::is_enum_v<T> && requires {
   T::relaxed;
@@ -38,7 +38,7 @@ concept standard_order = std::is_enum_v<T> && requires {
   T::seq_cst;
 };
 
-/// An order of rota's, or of the standard library's.
+/// An order of rota or of the standard library.
 struct any_order {
   constexpr any_order(order o) noexcept : value(o) {}  // NOLINT(*-explicit-*): both are meant to convert
   template <standard_order Order>
@@ -65,14 +65,14 @@ concept whole_number = std::is_integral_v<T> && !std::is_same_v<std::remove_cv_t
 
 }  // namespace detail
 
-/// As std::atomic, of at most 8 bytes, without its operators, its wait and its notify; explore() may go on with another thread
-/// before each operation. Arithmetic for whole numbers only.
+/// As std::atomic, for types of at most 8 bytes, without its operators, its wait and its notify. explore()
+/// may switch to another thread before each operation. Arithmetic is for integers only.
 ///
 /// Threads       Any.
-/// Ownership     Its own.
-/// Ordering      As std::atomic's. seq_cst unless another order is given.
+/// Ownership     Owns its value.
+/// Ordering      As std::atomic. seq_cst unless another order is given.
 /// Failure       Never.
-/// Cost          Some ten nanoseconds an operation.
+/// Cost          Some ten nanoseconds for each operation.
 /// Example       tests/api/testing_explore_test.cpp
 template <class T>
 class atomic {
@@ -131,15 +131,15 @@ class atomic {
   base::atomic<T> word_;
 };
 
-/// As std::mutex; std::lock_guard and std::unique_lock take it. A real std::mutex must not be held while anything of rota is
-/// called: the one thread that there is would wait for itself.
+/// As std::mutex; std::lock_guard and std::unique_lock accept it. A real std::mutex must not be held during a
+/// call into rota: the single real thread would deadlock with itself.
 ///
-/// Threads       Any; unlocked by the one that locked it.
-/// Ownership     Its own.
+/// Threads       Any. The locking thread unlocks.
+/// Ownership     Owns its state.
 /// Ordering      An unlock happens before the next lock.
-/// Failure       A thread that locks what it holds, one that unlocks what it does not hold, and threads that wait for each
-///               other's locks fail the execution.
-/// Cost          Some ten nanoseconds an operation.
+/// Failure       A thread that locks a mutex that it holds or unlocks one that it does not hold fails the
+///               execution; so does a deadlock.
+/// Cost          Some ten nanoseconds for each operation.
 /// Example       tests/api/testing_explore_test.cpp
 class ROTA_API mutex {
   using place = std::source_location;
@@ -158,15 +158,15 @@ class ROTA_API mutex {
   base::atomic<std::uint32_t> word_{0};
 };
 
-/// Plain data that tasks share: two uses that nothing orders, one of them a write, fail the execution as a data race, even if
-/// no value ever goes wrong. The call is the use: what is done through the reference later, behind a lock that was given back or
-/// an await, nobody sees.
+/// Plain data that tasks share. Two unordered uses, one of them a write, fail the execution as a data race,
+/// even if no value is ever wrong. The use is recorded at the call. A later access through the returned
+/// reference, after an unlock or an await, is not observed.
 ///
-/// Threads       Any, as the program orders them: that is what is checked.
+/// Threads       Any. The program must order the uses; that is what is checked.
 /// Ownership     Holds a T.
 /// Ordering      None.
 /// Failure       A data race fails the execution.
-/// Cost          Some ten nanoseconds a use.
+/// Cost          Some ten nanoseconds for each use.
 /// Example       examples/find_a_race.cpp
 template <class T>
 class shared {
@@ -186,7 +186,7 @@ class shared {
     base::note_read(&value_, where);
     return value_;
   }
-  /// To be changed, or replaced.
+  /// Records a write and returns the value, to be changed or replaced.
   [[nodiscard]] T& write(place where = place::current()) noexcept {
     base::note_write(&value_, where);
     return value_;

@@ -1,4 +1,4 @@
-// A clock for tests: it stands still while there is anything to do.
+// A clock for tests: it stands still while any task can run.
 #pragma once
 
 #include <cstdint>
@@ -11,29 +11,30 @@
 
 namespace rota::testing {
 
-/// Who moves a virtual clock.
+/// What advances a virtual clock.
 enum class clock_mode : unsigned char {
   automatic,  // it jumps to the next timer as soon as every task is blocked
   manual,     // only advance() and advance_to() move it
 };
 
 // PROTOCOL: virtual clock
-//   now_  nanoseconds; only grows, by compare-exchange.
-//   Whoever sees a time sees what was done before the clock came there.
-//   telling_  Guards listener_, and is held while that is told: when listen() has returned, no thread calls the
-//             old one. So a runtime may go while another thread still moves the clock.
+//   now_       nanoseconds; only grows, by compare-exchange.
+//              A thread that reads a time observes everything that happened before the clock reached it.
+//   telling_   Guards listener_, and is held while the listener is called: when listen() has returned, no
+//              thread calls the old listener. So a runtime may be destroyed while another thread still moves
+//              the clock.
 
-/// Time that advances only when every task is blocked: a test of sleeps and timeouts runs in no time, and
-/// exactly.
+/// Time that advances only when every task is blocked. A test of sleeps and timeouts takes no time and is
+/// exact.
 ///
 /// Threads       Any thread.
 /// Ownership     Must outlive the runtime that it is given to; one runtime at a time.
-/// Ordering      Automatic: the clock moves from one timer's time to the next one's, and only after
-///               everything that became runnable has run and is blocked again. What a socket has comes first;
-///               bytes that the kernel has not delivered yet are not seen.
-/// Failure       Never. It never goes back; at time_point::max() it stays. Who blocks a thread (block_in_place, a blocking
-///               join, a closure of spawn_blocking) runs: time stands still meanwhile, so such a wait for a timer
-///               waits for ever. Await instead.
+/// Ordering      Automatic: the clock jumps from one timer to the next, and only after everything that became
+///               runnable has run and is blocked again. Ready sockets are served first; bytes that the kernel
+///               has not delivered yet do not count.
+/// Failure       Never. It never goes back; at time_point::max() it stays. A blocked thread (block_in_place,
+///               a blocking join, a closure of spawn_blocking) counts as running: time stands still
+///               meanwhile, so such a wait for a timer waits for ever. Await instead.
 /// Cost          An atomic word.
 /// Example       examples/virtual_clock.cpp
 class virtual_clock final : public core::clock_source {
@@ -44,16 +45,17 @@ class virtual_clock final : public core::clock_source {
       : now_(start.time_since_epoch().count()), mode_(mode) {}
 
   [[nodiscard]] time_point now() noexcept override {
-    // acquire. Pairs with advance_to().
+    // acquire: pairs with the release in move_to().
     return time_point(std::chrono::nanoseconds(now_.load(base::order::acquire)));
   }
 
-  /// Zero and less: nothing happens.
+  /// Advances by `span`. A span of zero or less has no effect.
   template <core::span_of_time Span>
   void advance(Span span) noexcept {
     advance_to(rota::detail::saturating_deadline(now(), span));
   }
-  /// A time that has passed: nothing happens. Timers up to `time` fire soon, all of them at this time.
+  /// Advances to `time`. A time in the past has no effect. Timers up to `time` fire soon, all of them at this
+  /// time.
   void advance_to(time_point time) noexcept {
     if (!move_to(time)) return;
     telling_.lock();
@@ -76,12 +78,12 @@ class virtual_clock final : public core::clock_source {
  private:
   bool move_to(time_point time) noexcept {
     const std::int64_t goal = time.time_since_epoch().count();
-    // relaxed. A guess; the compare-exchange below decides.
+    // relaxed: a guess; the compare-exchange below validates it.
     std::int64_t seen = now_.load(base::order::relaxed);
     while (seen < goal) {
-      // acq_rel. release: what was done before is seen at the new time. acquire: and what others did before
-      // the old one. failure: relaxed. The reloaded time is again only a guess. Each failure means that time
-      // went on.
+      // acq_rel: release: what this thread did before is visible at the new time; acquire: so is what other
+      // threads did before the old time. failure: relaxed: the reloaded time is again only a guess. Each
+      // failure means that time advanced.
       if (now_.compare_exchange_weak(seen, goal, base::order::acq_rel, base::order::relaxed)) return true;
     }
     return false;

@@ -10,14 +10,14 @@
    lower_alive(), lower_memory()   ledger::lower_alive(), lower_memories()
    closure                         blocking_pool: admit, submit(); crew::attract(), start_thread()
    pooled                          blocking_pool::take(), run_closure(), end(); crew::sleep(), depart(), forget(); blocking_pool::gone()
-   behind                          blocking_pool::leaves_behind() in crew::stop(): who is inside of a closure is not joined
+   behind                          blocking_pool::leaves_behind() in crew::stop(): a thread inside a closure is not joined
    pass_end_on()                   scheduler::pass_end_on(): of tasks in the registry, of one that enrols, of one that a worker takes
-   settled[t] = true               the return of core::enroll_once(): from there on a task goes by what is announced to it
-   has_an_effect()                 a task is cancelled, or refused: another one may see it, so all that are settled have been told
+   settled[t] = true               the return of core::enroll_once(): from there on a task relies on the announcement
+   has_an_effect()                 a task is cancelled, or refused: another one may see it, so all settled tasks have the announcement
    main                            runtime_core::shutdown(): announce_end(), cancel_everything(), wait_for_end(), stop_threads(); let_go()
 
-   Sequentially consistent only. Left out: how a worker sleeps (src/sched/models/park.pml; here it waits for what its second
-   look would see); tasks that wait for a closure, and may survive; handles of tasks.
+   Sequentially consistent only. Left out: how a worker sleeps (src/sched/models/park.pml; here it waits for what its
+   re-scan would find); tasks that wait for a closure, and may survive; handles of tasks.
 
    runs: holds -DNW=2 -DNT=2 -DNC=0
          holds -DNW=2 -DNT=1 -DNC=1

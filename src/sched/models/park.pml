@@ -1,5 +1,5 @@
-/* The protocols of sleep: publish and look, park and re-scan, the last searcher; with -DDRIVER the poller's token and the
-   watchdog's look, too. NW workers; NP producers with a task each; NE events, each of which the driver turns into a task. A task
+/* The protocols of sleep: publish and notify, park and re-scan, the last searcher; with -DDRIVER the poller's token and the
+   watchdog's check, too. NW workers; NP producers with a task each; NE events, each of which the driver turns into a task. A task
    keeps its worker for good (-DQUICK: not at all), so one that is left beside a sleeper shows when nothing moves any more.
 
    here                          in C++
@@ -9,7 +9,7 @@
    find:                         worker::find_or_park(): idle::try_search(), then worker::search()
    leave:                        worker::leave_behind(): idle::leave_with_work(), worker::others_have_work()
    park:                         idle::announce_park(): the bit, then the word; worker::sees_work()
-   rise()                        worker::get_up(): idle::rise(), and parker::park() if somebody had claimed it
+   rise()                        worker::get_up(): idle::rise(), and parker::park() if another thread had claimed it
    sleep:                        worker::sleep(): poller::try_take(), or parker::park()
    driver:                       worker::wait_in_driver(): parker::enter_driver(), driver_ops::wait(), parker::leave_driver(),
                                  poller::give_back(), get_up(), driver_ops::dispatch()

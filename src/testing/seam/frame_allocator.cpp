@@ -1,4 +1,4 @@
-// Frames of the model: no cache, so that every frame is a new one, and its use after it was freed is seen.
+// Frames of the model. There is no cache: every frame is a new one, so that a use after free is detected.
 #include "base/frame_allocator.hpp"
 
 #include "testing/machine.hpp"
@@ -12,7 +12,7 @@ using testing::detail::active;
 
 namespace {
 
-constexpr std::size_t smallest = 1;  // what has no size is an object to the heap, not memory
+constexpr std::size_t smallest = 1;  // the heap takes a block without a size for an object, not memory
 
 void release(void* frame) noexcept { ::operator delete(frame); }
 

@@ -22,7 +22,7 @@ wait_result translate(machine::futex_result r) noexcept {
 
 }  // namespace
 
-// Outside of an execution a sleep never ends: there is one thread, and it sleeps.
+// Outside of an execution a sleep would never end: there is only one thread.
 wait_result futex_wait(atomic<std::uint32_t>& word, std::uint32_t expected, time_point deadline) noexcept {
   if (active != nullptr) return translate(active->futex_wait({&word, sizeof word}, expected, deadline));
   if (testing::detail::read_word({&word, sizeof word}) != expected) return wait_result::changed;

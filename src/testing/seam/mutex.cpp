@@ -1,4 +1,4 @@
-// Locks are the machine's own: which of the waiters gets one is a choice. The word holds the number of the
+// Locks belong to the machine: the search chooses which waiter gets one. The word holds the number of the
 // holder + 1.
 #include "base/mutex.hpp"
 
@@ -16,19 +16,20 @@ constexpr std::uint32_t held_outside = ~0U;
 
 void mutex::lock() noexcept {
   if (active != nullptr) return active->lock({&word_, sizeof word_});
-  // acquire. Pairs with unlock(), also outside of executions. Who prints a failed one may find a lock that stays held.
+  // acquire: pairs with unlock(), also outside of executions. The print of a failed execution may find a lock
+  // that stays held.
   if (word_.exchange(held_outside, order::acquire) != 0) testing::detail::abort_outside("a mutex is held");
 }
 
 bool mutex::try_lock() noexcept {
   if (active != nullptr) return active->try_lock({&word_, sizeof word_});
-  // acquire. Pairs with unlock().
+  // acquire: pairs with unlock().
   return word_.exchange(held_outside, order::acquire) == 0;
 }
 
 void mutex::unlock() noexcept {
   if (active != nullptr) return active->unlock({&word_, sizeof word_});
-  // release. Pairs with lock().
+  // release: pairs with lock().
   word_.store(0, order::release);
 }
 

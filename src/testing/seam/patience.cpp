@@ -1,4 +1,5 @@
-// What a thread sees of a word is a choice: a sleep is as good as a look that lasts.
+// In the model a thread sleeps at once: the search chooses what it reads of a word, so a sleep covers a spin
+// that lasts.
 #include "base/patience.hpp"
 
 namespace rota::base {

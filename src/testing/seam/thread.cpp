@@ -1,4 +1,4 @@
-// Threads of the model are fibres; a thread's handle is the fibre's number.
+// Threads of the model are fibres; the handle of a thread is the number of its fibre.
 #include "base/thread.hpp"
 
 #include "testing/machine.hpp"

@@ -7,8 +7,8 @@ namespace rota::testing::detail {
 
 namespace {
 
-// Outside of executions a word is a word; the order is the strongest, for nothing there is worth a weaker
-// one.
+// Outside of executions a word is a plain atomic; the order is the strongest, since a weaker one would gain
+// nothing there.
 template <class F>
 auto as_sized(word w, F f) noexcept {
   switch (w.size) {
