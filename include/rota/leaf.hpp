@@ -72,7 +72,7 @@ class ROTA_API leaf {
   static bool await_ready() noexcept { return false; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> frame) {
-    // task_of() is not called here: bind() was called before, and it made a task of frames that ran in place.
+    // `root` is a task: the caller of bind() has made one of frames that ran in place.
     task_ = static_cast<core::activation*>(frame.promise().root);
     return suspend_in(frame.promise());
   }

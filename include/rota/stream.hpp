@@ -2,7 +2,8 @@
 //
 //   auto orders = rota::stream::filter(std::move(receiver), is_paid);
 //   co_await rota::with_scope([&](rota::scope& s) -> rota::task<void> {
-//     auto parcels = rota::stream::buffered(s, std::move(orders), 8, pack);  // pack: a task
+//     // pack returns a task; eight at once, results in order
+//     auto parcels = rota::stream::buffered(s, std::move(orders), 8, pack);
 //     for (;;) {
 //       auto parcel = co_await parcels.next();
 //       if (!parcel) break;

@@ -36,8 +36,8 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API checkpoint_leaf final : public leaf {
 
 /// Lets other tasks run first: the task goes to the end of its worker's queue.
 ///
-/// Threads       Any task.  Failure  Never.  Cost  One read-modify-write and a push.  Example
-///               examples/switches.cpp
+/// Threads       Any task.  Failure  Never.  Cost  One read-modify-write and a push.
+/// Example       examples/switches.cpp
 inline core::yield_leaf yield() noexcept { return {}; }
 
 /// A cancellation point: delivers a cancellation that is due; otherwise does nothing. For long loops that

@@ -36,7 +36,6 @@ namespace rota {
 /// In a task a span is counted from the time of the task's runtime. Outside of tasks it is counted from the
 /// steady clock. The time of a testing::runtime is virtual: outside of its tasks use `at`, `reset_at` and
 /// `lift`, which read no clock. Timeouts of runtimes with different clocks cannot share a limit.
-/// clocks cannot share a limit.
 class ROTA_API time_limit {
  public:
   using time_point = std::chrono::steady_clock::time_point;

@@ -104,8 +104,8 @@ void yield_thread() noexcept;
 /// end of that step before. Spins first, then yields the processor, then sleeps, longer each time and at most
 /// 1 ms, so that a thread of a lower priority comes to its step. In a model: another thread steps first.
 void back_off(unsigned looks) noexcept;
-/// From so many checks on back_off() sleeps. In a child of fork() the other thread may be missing: such a
-/// caller then checks its process, and not earlier.
+/// From so many checks on back_off() sleeps. If the other thread may be missing in a child of fork(), the
+/// caller checks its process from then on, and not earlier.
 inline constexpr unsigned looks_before_sleep = 128;
 
 }  // namespace rota::base

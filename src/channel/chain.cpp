@@ -276,7 +276,9 @@ void chain::sweep() noexcept {
       chain_block& done = *std::exchange(oldest_, oldest_->next.get());
       keep_room(*done.room.get(), gone);
       done.room.set(nullptr);
-      // relaxed: a thread that reads a stale turn fails in its exchange, or reads again: B2.
+      // relaxed: try_enter() empties the block and sets its next number later, under the same lock, with
+      // release: a thread that sees one of those does not see the old number. A thread that reads the old
+      // number otherwise fails in its exchange, or reads again: B2.
       done.turn.store(unused, base::order::relaxed);
       done.next.set(spare_blocks_);
       spare_blocks_ = &done;

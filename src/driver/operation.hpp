@@ -116,8 +116,8 @@ struct operation_counts {
 /// Passes operations to a Kernel:
 ///   bool put(const ring_request&, std::uint64_t key)   returns false if its queue is full
 ///   bool put_cancel(std::uint64_t key)                 returns false if its queue is full
-///   bool submit()                                      submits the whole queue; returns false if refused:
-///   then it stays
+///   bool submit()                                      submits the whole queue; returns false if the
+///                                                      kernel refused it: then it stays queued
 /// These are called under the lock. All members may be called by any thread.
 template <class Kernel>
 class operation_desk {

@@ -9,7 +9,7 @@ namespace rota::core {
 
 namespace {
 
-/// The waker of an expiry cancels the task. This is its data.
+/// Returns the task of an expiry's waker. That waker cancels the task.
 header& of(void* data) noexcept { return *static_cast<header*>(data); }
 
 /// Cancels the task. Notes the time first: tasks that await this one may have the same deadline. See

@@ -298,7 +298,7 @@ bool executor_core::collect(std::vector<mailbox_core*>& all) noexcept {
   const base::lock_guard guard(lock_);
   for (auto* each = alive_.next; each != &alive_; each = each->next) {
     if (all.size() == all.capacity()) {
-      // Not the last one: the ring's mailboxes have one each.
+      // Not the last reference: a mailbox in the ring has another one.
       for (mailbox_core* const one : all) one->drop_reference();
       all.clear();
       return false;
@@ -550,7 +550,7 @@ void executor_core::sleep(consumer& me) noexcept {
     was_called = me.rest.sleep(deadline);
   }
   bool first_awake = false;
-  // It was claimed: the call has to be consumed.
+  // If the consumer was claimed, the call has to be consumed.
   if (idle_.rise(me.index, first_awake) == queue::idle::on_rise::claimed && !was_called) me.rest.sleep();
   me.searching = true;
 }

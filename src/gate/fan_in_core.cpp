@@ -186,8 +186,8 @@ send_status fan_in_core::wait_for_room(fan_in_segment& s) noexcept {
 }
 
 void fan_in_core::leave(fan_in_segment& s) noexcept {
-  // release: pairs with look(): the next producer uses the slots after this one. One position further, where
-  // no item is.
+  // release: pairs with look(): the next producer's use of the slots happens after this producer's. The tail
+  // is one position further, where no item is.
   s.tail_.store((s.next_.get() + 1) | fan_in_segment::left, base::order::release);
   s.gate_.schedule();
 }

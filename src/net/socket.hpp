@@ -23,10 +23,10 @@ enum class short_read : std::uint8_t { says_nothing, says_drained };
 //   closed_      close() sets it, for good; each operation checks it before and after its try
 //   drained_     the one task that reads, in its operations
 //   fd_          constant while there is more than one reference; the last owner closes it. So a try never
-//   uses another descriptor
+//                uses another descriptor
 //
 //   close: sets closed_ by an exchange. The first close ends the registration, which wakes all waiting tasks,
-//   and shuts the descriptor down.
+//          and shuts the descriptor down.
 //
 //   S1  A task that waits at the close is woken, and later tasks do not wait: P14, I4. Both check closed_
 //       before they try.

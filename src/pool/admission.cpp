@@ -75,7 +75,8 @@ void pool_core::call_waiter() noexcept {
   base::futex_wake(&first_waiter_->called, 1);
 }
 
-/// Waits for a place. Returns true if it got one, which is counted. Returns false if the pool ends.
+/// Waits for a place. Returns true if it got one, which is counted. Returns false if the pool ends. Throws
+/// force_stopped.
 bool pool_core::wait_for_place() {
   place_waiter mine;
   {

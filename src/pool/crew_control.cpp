@@ -120,7 +120,7 @@ void crew::part(std::unique_ptr<seat>& place) noexcept {
   } else {
     here->thread.detach();
   }
-  // release: pairs with forget().
+  // release: every reader of `lost` holds the lock, so the lock orders this store, too.
   here->lost.store(true, base::order::release);
   --threads_;
   ++lost_;

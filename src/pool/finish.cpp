@@ -339,9 +339,10 @@ void pool_core::note_idle(std::uint64_t before) noexcept {
 }
 
 void pool_core::wake_idle_waiters() noexcept {
-  // acq_rel: before the epoch: a thread that sets the bit later has read the epoch, and checks again.
+  // acq_rel: before the epoch is raised. A waiter of which the bit is cleared here has read the epoch before
+  // that raise, so its futex wait returns, and it checks again. A bit that is set later stays.
   outstanding_.fetch_and(~waited_bit, base::order::acq_rel);
-  // release: pairs with wait_idle().
+  // release: pairs with the acquire load in until_idle().
   idle_epoch_.fetch_add(1, base::order::release);
   base::futex_wake(&idle_epoch_, 1 << 20);
   wake_idle_tasks();

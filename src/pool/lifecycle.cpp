@@ -184,7 +184,8 @@ void pool_core::begins_to_run(const seat& here) noexcept {
   count_runner(1);
 }
 
-/// The thread does not search yet, so no other thread leaves work to it while a handler runs.
+/// Called by a thread of the pool that finds no other work. Counts it out as a runner, and reports that. The
+/// thread does not search yet, so no other thread leaves work to it while a handler runs.
 void pool_core::runs_no_more(desk& own) noexcept {
   own.runs = false;
   count_runner(~0U);

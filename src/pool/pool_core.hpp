@@ -452,7 +452,7 @@ class pool_core final : public crew_client {
   base::atomic<bool> started_;  // written under lock_
   base::atomic<bool> paused_{false};
   base::atomic<std::uint32_t> pauses_{
-      0};  // number of paused works, groups and pools; 0: no check is necessary
+      0};  // paused works and groups, and one for a paused pool; 0: no check is necessary
   base::atomic<std::uint32_t> ended_{0};  // 1: shut_down() is done
   alignas(base::cache_line) base::atomic<std::uint64_t> outstanding_{0};
   base::atomic<std::uint32_t> idle_epoch_{0};

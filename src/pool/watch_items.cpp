@@ -223,7 +223,7 @@ watch_core::item_end watch_core::settle(source_node& item, word end) noexcept {
       const base::lock_guard guard(from_.lock);
       ++left_behind_;
     }
-    retain();  // the last leave() drops the item's own reference
+    retain();  // for the release() below: the last leave() drops the item's own reference
     leave(item);
   }
   // The item is still counted as in a work, so it is counted at every moment.

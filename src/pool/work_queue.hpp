@@ -29,11 +29,10 @@ class work_queue {
   /// Removes and returns the next item for the worker that owns the queue. Returns null if the queue is
   /// empty.
   [[nodiscard]] virtual queue_item* get(base::time_point now) noexcept = 0;
-  /// Removes and returns the next item for a thief. Returns null if the queue is empty, or if it is a custom
-  /// queue that gives nothing to thieves.
+  /// Removes and returns the next item for a thief. Returns null if the queue is empty.
   [[nodiscard]] virtual queue_item* steal(base::time_point now) noexcept = 0;
-  /// Removes and returns the item to discard, of the lowest priority. Age does not count. Returns null as
-  /// above.
+  /// Removes and returns the item to discard, of the lowest priority. Age does not count. Returns null if the
+  /// queue is empty, or if it is a custom queue that gives none now.
   [[nodiscard]] virtual queue_item* discard() noexcept = 0;
   /// Removes this item, which is in the queue.
   virtual void remove(queue_item& item) noexcept = 0;

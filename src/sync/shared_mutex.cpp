@@ -73,8 +73,8 @@ void shared_mutex::hand_over(wait_section& section) noexcept {
   wait_node* const first = section.first();
   if (first == nullptr) return;
   if (is_reader(*first)) return let_readers_in(section);
-  // relaxed: the grant orders what was done under the lock. No other thread changes this word beside
-  // `waiting`.
+  // relaxed: the grant orders what was done under the lock. While `waiting` is set and the lock is free, no
+  // other thread changes this word.
   word_.fetch_add(writer, base::order::relaxed);
   section.grant(*first);
   leave(section);

@@ -128,7 +128,7 @@ void fork_group::report(std::uint32_t position, const ending& how) noexcept {
   nobody = 0;
   // seq_cst: see make_task_of(). failure: relaxed: another child has decided.
   if (decider_.compare_exchange_strong(nobody, position + 1, base::order::seq_cst, base::order::relaxed)) {
-    // relaxed: written before this thread ran the child.
+    // relaxed: this thread wrote it, or got the child after it was written.
     const header* const reporter = task_made_of(*members_[position], base::order::relaxed);
     cancel_others(reporter, cancel_reason::sibling_failed);
     // If the reporter is in place itself, no other child is.

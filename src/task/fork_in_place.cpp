@@ -138,7 +138,8 @@ std::coroutine_handle<> fork_group::go_on_after(promise_base* frame) noexcept {
 
 /// Ends the children that must not start any more and that no thief has taken, so that a failed group need
 /// not wait until each of them had its turn. Children that must begin in any case are scheduled instead. The
-/// task that ends last destroys the parameters; their destructors may make it a task.
+/// destructors of the parameters run as code of the child that has ended last; they may make a task of that
+/// child.
 void fork_group::discard_unstarted() noexcept {
   fork_context& here = *forks_of_thread();
   const std::uint32_t first = next_;
@@ -167,8 +168,8 @@ void fork_group::discard_unstarted() noexcept {
   next_ = window_ = last;
 }
 
-/// Makes tasks of the unstarted children. A child that must not start any more learns this when a thread
-/// takes it. The child that ended last may still be in place.
+/// Makes tasks of the unstarted children. adopt() cancels a child that must not start any more. The child
+/// that ended last may still be in place.
 void fork_group::make_tasks_of_unstarted(fork_context& here) noexcept {
   header& base = *task_around();
   scheduler& by = scheduler_for_children(base);
@@ -263,8 +264,7 @@ header& fork_group::make_task_of(promise_base& child,
   header& made = make_header_without_type(child, by, initial, &inherits);
   // relaxed: the threads that run or cancel the task come later.
   made.bond.store(this, base::order::relaxed);
-  // seq_cst: first of two accesses: decider_ is read after this. The deciding thread does both in the other
-  // order.
+  // seq_cst: decider_ is read after this. The deciding thread writes decider_, and reads `result` after that.
   tag_of(made.frame_address()).result.store(&type_of(child), base::order::seq_cst);
   return made;
 }

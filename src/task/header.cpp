@@ -262,9 +262,9 @@ ending ending_of(header& task) noexcept {
 }
 
 family* break_bond(header& task) noexcept {
-  // acquire: if it reads null: null stays null, and most tasks never have another value. Otherwise pairs with
-  // the exchange of a family that has let go of the task: the family touches it no more, and this thread may
-  // free it.
+  // acquire: null stays null, and most tasks never have another value. If a family has let go of the task,
+  // the null is from its exchange below, and this load pairs with that: the family touches the task no more,
+  // and this thread may free it.
   if (task.bond.load(base::order::acquire) == nullptr) return nullptr;
   // acq_rel: release: a thread that finds null comes after this thread's last use. acquire: if this thread
   // finds null, it comes after the other thread's last use.

@@ -17,8 +17,8 @@ namespace rota::core {
 
 namespace {
 
-/// The number of tasks in the chain of tasks that await each other on this thread in which a self-join is
-/// looked for.
+/// The tasks on this thread that await one another form a chain. A self-join is looked for among so many of
+/// them.
 constexpr int ancestors_checked = 16;
 
 // NOT IN A MODEL: sixteen of them; a self-join that is found throws
@@ -30,8 +30,8 @@ bool waits_for_me(const header& me, const header& target) noexcept {
   return false;
 }
 
-/// Takes a task that has not started for this thread, from any queue. Returns true if its word is `running`
-/// then.
+/// Takes a task that no thread has started, from any queue, to run it on this thread. Returns true if it got
+/// the task; its word is `running` then.
 bool take_over(header& target) noexcept {
   switch (target.owner->ops->take_entry(target)) {  // NOT IN A MODEL: a fourth answer
     case on_take::not_here: return false;

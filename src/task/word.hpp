@@ -25,7 +25,7 @@ namespace rota::core {
 //   overridden     the shields no longer count         override, force_end  shield_up, last shield_down
 //   unwinding      its frames are being destroyed      begin_unwind         pause_unwind, end_unwind, finish
 //   forced         the forced end has reached it       force_end            never
-//   shield         number of shields in force          shield_up            shield_down
+//   shield         number of shields that are up       shield_up            shield_down
 //
 // Access to the frames, the leaf and every other plain field: the thread that made the word `running`, until
 // it leaves that state. Access to the outcome: a thread that has seen `complete`. Access to the join slot:

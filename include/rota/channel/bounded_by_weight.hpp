@@ -84,9 +84,10 @@ inline constexpr weigher weigher_of{
 ///               does not throw: as channel::bounded. A full channel makes a send wait; there is no other
 ///               policy: a sender that must not wait uses try_send(). A cancelled or late send leaves no
 ///               weight behind, and keeps its item. A sender for which room is kept, and that goes on after a
-///               close, returns `closed`. Do not use the channel in a fork of a process of which other
-///               threads use it: one of them may hold the lock, and the child then waits for it for ever; or
-///               one may wait to send, and the room that the child then keeps for it is never used.
+///               close, returns `closed`. Do not use the channel in a fork of its process if other
+///               threads of that process use it. One of them may hold the lock, and the child then waits for
+///               it for ever; or one may wait to send, and the room that the child then keeps for it is never
+///               used.
 /// Cost          Two allocations, here, for 32 places, or for `capacity` if that is less; a sender that needs
 ///               more doubles them. A place: 24 bytes and the item. An item takes one short lock four times,
 ///               and senders and receivers share it: if all items have the same size, channel::bounded is

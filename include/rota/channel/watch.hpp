@@ -39,7 +39,7 @@ class watch_state final : public news {
     base::free_frame(this, sizeof(watch_state));
   }
 
-  /// Reads the present value. Returns how many were sent before it.
+  /// Reads the present value. Returns its number: how many values have been sent, including this one.
   std::uint64_t read(value& into) noexcept {
     const std::uint64_t number = slot_.peek(into);
     // The value is not ahead of the word: N3.
@@ -49,8 +49,8 @@ class watch_state final : public news {
     slot_.read(into);
     return state().count();
   }
-  /// Replaces the value. Returns not_now if the present value is not the one before which `instead_of` were
-  /// sent. On `got` the previous value is in `next`.
+  /// Replaces the value. Returns not_now, and changes nothing, if `*instead_of` is not the number of the
+  /// present value. Null: any value is replaced. On `got` the previous value is in `next`.
   look replace(value& next, const std::uint64_t* instead_of) noexcept {
     core::wait_section section(line());
     const snapshot now = state();
@@ -71,7 +71,7 @@ class watch_state final : public news {
   }
 
  private:
-  /// The first value counts as sent, so that a receiver may be one that has not seen it.
+  /// The first value counts as sent: a receiver that has seen 0 values has not seen it.
   explicit watch_state(value& first) noexcept : news(watch_rules, 1) { slot_.put(first, 2); }
   ~watch_state() = default;
 

@@ -363,8 +363,9 @@ class basic_receiver : public detail::half<Core, detail::side::receives> {
   }
 
   // Receive several items at once: they add to `out`, a std::vector<T> or a similar container, at its end.
-  // Until then no other thread may touch `out`. They throw what its reserve() throws, and then nothing was
-  // taken. They move each item once, and serve each sender that waits for a place.
+  // Until the call or the wait has ended, no other thread may touch `out`. They throw what its reserve()
+  // throws, and then nothing was taken. They move each item once, and serve each sender that waits for a
+  // place.
 
   /// Receives up to `most` items. co_await yields the count: at least one, and at most `most` of those that
   /// are there then (0 counts as 1); 0: closed, and there will be no item.

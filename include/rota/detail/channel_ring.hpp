@@ -100,7 +100,8 @@ namespace rota::channel::detail {
 //       an over-full ring need not wait: it begins with h. A close, an is_closed() that returns true, and a
 //       send that finds the ring closed return only when the ring is not over-full. Else h could be received
 //       after a close that comes after the send that drops h. A sender that is to report `closed`, and reads
-//       a tail from before (1), reads a head of at least h: it acquires what (1) has read.
+//       the tail that (1) has written or a later one, reads a head of at least h: it acquires what (1) has
+//       read.
 //       A fork: (1) needs a head that was read in the same process. So a thread that claims h afterwards is
 //       of this process, and frees it.
 //   C8  Growth. The exchange of the tail is the only step that adds a block, and a failed one changes nothing
@@ -115,9 +116,10 @@ namespace rota::channel::detail {
 //       earlier limit. limit_ is moved by an exchange from where the tail would go; the place at the tail is
 //       free then, so the head is not older than limit_. A drop in a full ring keeps limit_ ahead.
 //       The lock is held while one block is filled, without an allocation. In a fork its holder may have
-//       stayed in the parent: a sender that has polled the lock as often as a move in its way goes on as it
-//       does without memory. If the holder is a slow thread of the fork, one of the two exchanges of the tail
-//       fails: the ring may then stay smaller than it could be, and is correct.
+//       stayed in the parent: a sender that has polled the lock as often as it would poll for a move in its
+//       way gives up, and goes on as it does without memory. If the holder is a slow thread of the fork, one
+//       of the two exchanges of the tail fails: the ring may then stay smaller than it could be, and is
+//       correct.
 //       A sender that was called from the line may have to grow the ring in join(), and then allocates under
 //       the list's lock. That is rare: it has waited although the ring could grow, because of a move in its
 //       way or for want of memory.

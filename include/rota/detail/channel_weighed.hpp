@@ -81,12 +81,12 @@ namespace rota::channel::detail {
 //       A try to send returns `full` only if the item has no room beside queued_ and reserved_, or senders
 //       wait: for an item that is being moved out it waits. In a fork of the process that made the channel it
 //       returns `forked` instead of sleeping, as in the ring.
-//   B8  Growth. A sender, the item of which would have room but for a spare slot, below the capacity,
-//       allocates memory without lock_, and enters the new slots under lock_ if slots_ is unchanged. A claim
-//       holds no lock meanwhile. A join and a serve() hold that of senders_: rarely, if an item is followed
-//       by more senders than there are slots, or if two senders come at once. Without memory the channel
-//       stays at slots_ until the next item leaves, or the next sender comes to an empty line. Slots are
-//       freed with the channel, not earlier.
+//   B8  Growth. If an item has no room only because no spare slot is left, and slots_ is below the capacity,
+//       its sender allocates memory without lock_, and enters the new slots under lock_ if slots_ is
+//       unchanged. A claim holds no lock meanwhile. A join and a serve() hold that of senders_: rarely, if an
+//       item is followed by more senders than there are slots, or if two senders come at once. Without memory
+//       the channel stays at slots_ until the next item leaves, or the next sender comes to an empty line.
+//       Slots are freed with the channel, not earlier.
 //   B9  After the last receiver has gone, an item that a sender had claimed before the close is destroyed by
 //       that sender: C5 of the ring.
 //   Checked: tests/unit/channel/weighed_test.cpp, tests/model/weighed_model.cpp.

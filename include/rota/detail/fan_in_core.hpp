@@ -54,8 +54,8 @@ namespace detail {
 //             Budget used up: finish_and_schedule
 //   wait      The producer: head: fetch_or(waiting). If there is space after all, or it is closed, go on;
 //             otherwise sleep while the upper half is unchanged. The thread that changes the head clears
-//             `waiting` and wakes the producer: it is the consumer, or a closer. Both act on one word, so one
-//             of them comes second.
+//             `waiting` and wakes the producer: it is the consumer, or a closer. The producer and that thread
+//             change one word, so one of the two changes comes second, and sees the other.
 //   leave     tail: store(position + 1, left); there is no item at that position; schedule(). The segment is
 //             given back by the round that has taken everything: head = that position. So a tail that says
 //             `left` at the head's position means a free segment. Each leave is seen once, even by a consumer
@@ -70,8 +70,8 @@ namespace detail {
 //               (3) tail: fetch_or(last look)
 //             What (3) finds is sent, and nothing else; the gate stays EXECUTING for ever.
 //
-// Why a push beside a close is correct in its result: an item that it says is `sent` is taken, and an item
-// that it says is `closed` is not. A push checks `closing` after its schedule.
+// Why a push that runs beside a close returns the right status: if it returns `sent`, the items are taken; if
+// it returns `closed`, they are not. A push checks `closing` after its schedule.
 //   - `closing` is not set: that schedule came before (2), so (3) sees the tail.
 //   - `closing` is set: (1) is over, and a CAS of the tail back to its old value decides. It fails if a last
 //     look has seen these items: they are sent. It succeeds if they came after (1), and no last look has seen

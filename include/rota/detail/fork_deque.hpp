@@ -43,9 +43,9 @@ enum class pop_barrier : unsigned char {
 //
 // Why it cannot happen: between its two reads the thief passes the heavy half of a barrier. The light half
 // lies between the owner's store and its load. If the light half came first, the thief sees the lower bottom.
-// If the heavy half came first, the owner reads a top that is not older than the thief's, 6; for the last
-// item it then needs the CAS. Without a heavy half the owner's store is an exchange, and all four accesses
-// are seq_cst.
+// If the heavy half came first, the owner reads a top that is not older than the one that thief B has read
+// (6). Item 6 is then the last one, and the owner needs the CAS for it. Without a heavy half the owner's
+// store is an exchange, and all four accesses are seq_cst.
 //
 // A thief may read a slot that is being written for a later round. Then top has moved, and the CAS of the
 // thief fails. So slots are atomic. The deque does not own the items, and does not free them.
@@ -132,8 +132,8 @@ class fork_deque {
       set_bottom(at);
       base::barrier_light();
     }
-    // seq_cst: the second of the four accesses, with the exchange. With the barrier, on x86-64, it is a plain
-    // load.
+    // seq_cst: the second of the four accesses, if the owner pops by an exchange. On x86-64 it is a plain
+    // load, so it costs nothing if there is the barrier.
     const std::int64_t top = top_.load(base::order::seq_cst);
     if (top >= at) [[unlikely]]
       return pop_last(at, top);
@@ -165,7 +165,7 @@ class fork_deque {
     bottom_.store(bottom, base::order::release);
   }
 
-  /// Takes the only item left, unless a thief takes it.
+  /// Takes the only item that is left. Returns null if a thief takes it, or if there was none.
   [[gnu::noinline]] T* pop_last(std::int64_t at, std::int64_t top) noexcept {
     T* item = nullptr;
     if (top == at) {

@@ -43,7 +43,8 @@ namespace rota::gate {
 //   G1  a published gate is SCHEDULED and not EXECUTING until it is begun; until then it is published only
 //       once.
 //   G2  if no thread is inside a push or a schedule, and the queue is not empty, the flags are not IDLE.
-//   G3  for each change from IDLE one schedule returns true; a gate is begun as often as it was published.
+//   G3  for each change from IDLE one schedule returns `publish`; a gate is begun as often as it was
+//       published.
 //   G4  between begin and finish there is only one consumer, and what one round did happens before the next
 //       round.
 

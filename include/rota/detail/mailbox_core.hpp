@@ -23,7 +23,7 @@ enum class overflow : std::uint8_t {
   // async_send.
   wait,
   // Destroys the message that has waited longest. While sends run, more messages than the capacity may wait:
-  // at most those of the sends that have not returned.
+  // at most the capacity and the messages of the sends that have not returned.
   drop_oldest,
 };
 

@@ -31,7 +31,7 @@ class ROTA_API nursery {
   [[nodiscard]] std::size_t size() const noexcept;
 
  protected:
-  // Makes a nursery without a task: its children belong to the tasks that spawn them.
+  // Makes a nursery without a task: a child belongs to the runtime of the task that spawns it.
   nursery() noexcept;
   // Makes a nursery of the task that runs.
   explicit nursery(promise_base& frame) noexcept;

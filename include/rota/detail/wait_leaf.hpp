@@ -51,9 +51,9 @@ class ROTA_API wait_leaf : public leaf {
     return true;
   }
 
-  /// The same for a wait that may be the end of a cancelled task: see leaf::is_discardable(). If the task may
-  /// have to stop, this returns false and start() returns true. The task checks after that whether it must
-  /// stop.
+  /// The same for a wait of which the outcome may be an end that a cancellation has caused: see
+  /// leaf::is_discardable(). If the task may have to stop, this returns false and start() returns true. The
+  /// task checks after that whether it must stop.
   template <class Take>
   bool try_end_here(Take take) noexcept {
     if (!try_here(take)) return false;

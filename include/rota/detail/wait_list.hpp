@@ -37,9 +37,9 @@ namespace rota::core {
 //   W3  Under the lock no waker is woken or dropped, no user code runs, and no memory is allocated
 //       (exception: a channel that grows: C9, or B8 by weight). demand_unguarded() checks this in builds with
 //       asserts: in every waker, in the flush of a section, and at each call of it in a primitive.
-//   W4  An owner that gives up decides under the lock. `waiting`: it unlinks itself and gives back what it
-//       had got. `called`: it hands the call on to the next in line. `granted` is final: it hands on what it
-//       was granted (pass_on).
+//   W4  An owner that gives up reads its state under the lock. `waiting`: it unlinks itself and gives back
+//       what it had got. `called`: it hands the call on to the next in line. `granted` does not change any
+//       more: after the lock the owner hands on what it was granted (pass_on), or keeps it.
 //   W5  A list is destroyed under its own lock. Reason: a waiter that was granted something may destroy the
 //       primitive at once, while the giver is still inside its section. So a giver must take the lock before
 //       it gives what allows another thread to destroy the primitive.
@@ -101,8 +101,8 @@ struct wait_node : wait_links {
       word.store(changed, base::order::release);
       return;
     }
-    // acq_rel: the release pairs with seen(). The acquire pairs with the thread that told this one to check:
-    // what that thread did before is seen.
+    // acq_rel: the release pairs with seen(). The acquire reads the change of a thread that told this one to
+    // check: what that thread did before is passed on to the reader in seen().
     word.exchange(changed, base::order::acq_rel);
   }
 
@@ -168,8 +168,7 @@ class ROTA_API wait_list {
 ///     wait_section section(list_);
 ///     while (wait_node* const first = section.first()) {   // all waiters, in batches
 ///       if (section.is_full()) {
-///         section.breathe();                               // unlocks and locks: nothing read before holds
-///                                                          any more
+///         section.breathe();                               // unlocks and locks: earlier reads are stale
 ///         continue;
 ///       }
 ///       section.grant(*first);

@@ -217,7 +217,7 @@ class fan_in<T>::producer {
   /// a mailbox's handler it returns `full` instead, and `forked` if the consumer is in a parent of this
   /// process.
   send_status push(T&& item) {
-    for (;;) {  // no other producer takes the space, so it runs twice, unless a wakeup is spurious
+    for (;;) {  // no other producer takes the space: at most twice, unless a wakeup is spurious
       const send_status status = offer(item);
       if (status != send_status::full) return status;
       const send_status waited = core_->wait_for_room(*segment_);

@@ -43,7 +43,7 @@ class ROTA_API tcp_listener {
   [[nodiscard]] static result<tcp_listener> bind(const std::expected<endpoint, std::error_code>& at,
                                                  listen_options options = {}) noexcept;
   /// Takes an address and a port, as "127.0.0.1:8080" or "[::]:0". With port 0 the system chooses a free
-  /// port: see local_endpoint(). A host name is the error of endpoint::parse().
+  /// port: see local_endpoint(). Returns the error of endpoint::parse() for a host name.
   [[nodiscard]] static result<tcp_listener> bind(std::string_view at, listen_options options = {}) noexcept {
     return bind(endpoint::parse(at), options);
   }

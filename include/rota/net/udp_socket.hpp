@@ -45,8 +45,8 @@ class ROTA_API udp_socket {
  public:
   /// Binds a socket. errc::no_runtime outside of a task; EADDRINUSE, ...
   [[nodiscard]] static result<udp_socket> bind(const endpoint& at, udp_options options = {}) noexcept;
-  /// Takes an address and a port, as "127.0.0.1:5353" or "[::]:0". A host name is the error of
-  /// endpoint::parse().
+  /// Takes an address and a port, as "127.0.0.1:5353" or "[::]:0". Returns the error of
+  /// endpoint::parse() for a host name.
   [[nodiscard]] static result<udp_socket> bind(std::string_view at, udp_options options = {}) noexcept {
     const std::expected<endpoint, std::error_code> parsed = endpoint::parse(at);
     if (!parsed.has_value()) return std::unexpected(parsed.error());

@@ -120,15 +120,15 @@ void run_turns(
 /// Ownership     `body` and what it refers to stay the caller's.
 /// Ordering      All bodies happen before the return.
 /// Failure       If a body throws, the loop ends: its thread calls no further body, and no thread takes
-///               another piece. A piece that another thread has begun is run to its end. Then the exception
-///               is thrown. If several bodies threw, loop_error is thrown. A body that returns loop::stop
-///               ends the loop in the same way, without an exception. If the calling work is asked to stop,
-///               the loop ends before the calling thread takes its next piece, and work_stopped is thrown.
-///               Throws std::invalid_argument for a grain of 0 or a step in the wrong direction, and
-///               std::bad_alloc for the loop itself: then nothing has begun. If submit() throws for a helping
-///               work, the loop ends as if a body had thrown: some bodies may have begun. But a full queue, a
-///               pool that ends, or errc::too_many_works does not end the loop: the threads that take part
-///               run all of it.
+///               another piece, except a thread that claims one at the same moment. A piece that another
+///               thread has begun is run to its end. Then the exception is thrown. If several bodies threw,
+///               loop_error is thrown. A body that returns loop::stop ends the loop in the same way, without
+///               an exception. If the calling work is asked to stop, the loop ends before the calling thread
+///               takes its next piece, and work_stopped is thrown. Throws std::invalid_argument for a grain
+///               of 0 or a step in the wrong direction, and std::bad_alloc for the loop itself: then nothing
+///               has begun. If submit() throws for a helping work, the loop ends as if a body had thrown:
+///               some bodies may have begun. But a full queue, a pool that ends, or errc::too_many_works does
+///               not end the loop: the threads that take part run all of it.
 /// Cost          One work for each helping thread. Helping works that have not begun at the end are
 ///               cancelled.
 /// Example       examples/pool_loops.cpp

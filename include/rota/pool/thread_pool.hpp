@@ -196,9 +196,9 @@ class ROTA_API thread_pool {
   void start();
 
   // ---- control. By id: returns false if there is no such work, or if its state does not allow the call. By
-  // list: returns the ids for which the result is false. By group: applies to related groups, too, and
-  // returns the number of works for which the result is true. Without arguments: applies to all works of the
-  // pool.
+  // list: returns the ids for which the result is false. By group: applies to all groups below it, too (see
+  // relate()), and returns the number of works for which the result is true. Without arguments: applies to
+  // all works of the pool.
 
   /// Cancels a work that has not begun.
   bool cancel(work_id id) noexcept;
@@ -341,7 +341,9 @@ class ROTA_API thread_pool {
 
   /// Limits how many works of the group run at once; 0: no limit. Throws std::bad_alloc.
   void limit_group(std::string_view group, unsigned limit);
-  /// Makes every call on `parent` apply to `child`, too. Throws errc::cycle.
+  /// Puts `child` below `parent`: cancel, stop, force_stop, pause, resume, wait, fetch and members of
+  /// `parent` include the works of `child`. A limit does not: limit_group() counts only the works that named
+  /// its own group in their options. Throws errc::cycle.
   void relate(std::string_view parent, std::string_view child);
   void unrelate(std::string_view parent, std::string_view child) noexcept;
   [[nodiscard]] std::vector<work_id> members(std::string_view group) const;

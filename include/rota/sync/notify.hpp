@@ -28,8 +28,8 @@ namespace rota::sync {
 //       that bit.
 //   N2  `waiting` and `permit` are never both set.
 //   N3  Each notify_one lets one wait pass, or sets the permit. A wait that was granted by notify_one (`kind`
-//       of its node) and is given up counts as a notify_one. One that was granted by notify_all has no
-//       effect.
+//       of its node) and is given up counts as a notify_one. One that was granted by notify_all and is given
+//       up has no effect.
 
 /// One stored permit, and a line of waiters: a signal is not lost if there is no waiter yet.
 ///

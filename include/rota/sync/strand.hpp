@@ -35,7 +35,7 @@ enum class turn_refusal : unsigned char {
 ///   line.post(log, "counted");                                  // in a task: does not wait
 ///   line.post_on(runtime, log, "from outside");                 // in a thread: on a runtime, or in a scope
 ///   const int m = line.blocking_run([] { return 2; });          // in a thread, or a work of a pool
-///   const auto k = co_await line.run_for(10ms, count, "pears");  // a limit for its turn: an expected
+///   const auto k = co_await line.run_for(10ms, count, "pears");  // limited wait: expected<int, timed_out>
 ///   co_await line.join();                                       // takes no more; all functions have run
 ///
 /// Threads       Any. `run` runs its function in the task that awaits it, `blocking_run` in its thread,

@@ -12,8 +12,7 @@ namespace rota::tls {
 /// What the connections of a client share: the certificates that it trusts, its own certificate, the sessions
 /// that it may resume.
 ///
-///   const rota::tls::client client(rota::tls::client_config{});        // once; trusts what the system
-///   trusts
+///   const rota::tls::client client(rota::tls::client_config{});   // once; trusts what the system trusts
 ///   auto socket = co_await rota::net::connect("example.com", 443);
 ///   auto stream = co_await client.connect(std::move(*socket), "example.com");
 ///
