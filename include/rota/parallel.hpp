@@ -244,7 +244,7 @@ task<void> parallel_for(I first, I last, F body, parallel_options options = {}) 
   } else {
     static_assert(
         !core::is_left_unawaited<core::body_result<F, I>>,
-        "parallel_for: the body returns an awaitable that nobody would await: let it return a task");
+        "parallel_for: the body returns an awaitable, which would never be awaited: let it return a task");
     co_await core::for_each_in(first, last, body, core::loop_pace(options.grain));
   }
 }
@@ -269,7 +269,7 @@ task<T> parallel_reduce(
     I first, I last, T init, Combine combine, Transform transform, parallel_options options = {}) {
   static_assert(!core::is_task<core::body_result<Transform, I>> &&
                     !core::is_left_unawaited<core::body_result<Transform, I>>,
-                "parallel_reduce: transform returns what nobody would await");
+                "parallel_reduce: transform returns an awaitable, which would never be awaited");
   if (!(first < last)) co_return init;
   T sum = co_await core::fold_in<T>(first, last, combine, transform, core::loop_pace(options.grain));
   co_return combine(std::move(init), std::move(sum));

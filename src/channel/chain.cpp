@@ -76,7 +76,7 @@ chain::chain(const item_shape& items, chain_block& first) noexcept
 }
 
 chain::~chain() {
-  receivers_.end("a channel was destroyed while somebody waits to receive");
+  receivers_.end("a channel was destroyed while a task or a thread waits to receive");
   for (chain_block* list : {oldest_, spare_blocks_}) {
     while (list != nullptr) {
       if (chain_room* const room = list->room.get()) free_room(room);

@@ -91,8 +91,8 @@ ring::ring(std::uint64_t capacity, const item_shape& items, options how) noexcep
 }
 
 ring::~ring() {
-  senders_.end("a channel was destroyed while somebody waits to send");
-  receivers_.end("a channel was destroyed while somebody waits to receive");
+  senders_.end("a channel was destroyed while a task or a thread waits to send");
+  receivers_.end("a channel was destroyed while a task or a thread waits to receive");
   // relaxed: the last half has gone.
   const std::uint64_t blocks = blocks_.load(base::order::relaxed);
   for (std::uint64_t i = 0; i < blocks; ++i) {

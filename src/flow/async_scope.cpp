@@ -24,7 +24,7 @@ void close_leaf::await_resume() { rethrow(children().take_failure()); }
 
 async_scope::~async_scope() {
   if (was_used() && !is_closing_)
-    ROTA_FATAL("an async_scope ended that nobody has closed: co_await close()", size());
+    ROTA_FATAL("an async_scope ended without a close: co_await close()", size());
 }
 
 }  // namespace rota

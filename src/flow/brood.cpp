@@ -190,7 +190,7 @@ void brood::expect_end() noexcept {
 
 void brood::expect_end(waker w) {
   const base::lock_guard lock(mutex_);
-  if (waiter_) throw error(errc::already_joined, "somebody awaits the end of this scope already");
+  if (waiter_) throw error(errc::already_joined, "the end of this scope is awaited already");
   awaited_.set(true);
   waiter_ = std::move(w);
 }

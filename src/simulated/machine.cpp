@@ -82,7 +82,7 @@ void machine::leave_to_the_earliest() {
   const bool sleeps_longer =
       ready_.empty() || (!timed_.empty() && timed_.begin()->first < ready_.begin()->first);
   if (sleeps_longer) {
-    if (timed_.empty()) fail("a deadlock: nobody can run");
+    if (timed_.empty()) fail("a deadlock: no thread can run");
     const auto [deadline, index] = *timed_.begin();
     timed_.erase(timed_.begin());
     thread& late = *threads_[index];

@@ -170,7 +170,7 @@ void scheduler::close() noexcept {
       ROTA_FATAL("tasks of a testing::runtime do not end", alive_);
   }
   if (unhandled_ != nullptr) {
-    std::fputs("rota: an exception of a task of a testing::runtime reaches nobody\n", stderr);
+    std::fputs("rota: an exception of a task of a testing::runtime was not observed\n", stderr);
     std::rethrow_exception(unhandled_);  // out of noexcept: std::terminate, with the name of the exception
   }
   gone_ = true;

@@ -186,7 +186,7 @@ void note_target(activation& task, header& target) noexcept {
 [[noreturn, gnu::cold]] void throw_joined(const header& task) {
   char words[64];
   std::snprintf(
-      words, sizeof words, "somebody waits for task %llu", static_cast<unsigned long long>(task.id));
+      words, sizeof words, "task %llu is awaited already", static_cast<unsigned long long>(task.id));
   throw error(errc::already_joined, words);
 }
 

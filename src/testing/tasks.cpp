@@ -50,7 +50,7 @@ void check_options(const task_options& o) {
 void on_unhandled(const unhandled_exception& e) noexcept {
   std::string text = "an exception of task " + std::to_string(e.id.value);
   if (!e.name.empty()) text += " \'" + std::string(e.name) + "\'";
-  text += std::string(" reaches nobody: ") + e.what;
+  text += std::string(" was not observed: ") + e.what;
   if (e.file != nullptr) text += ", last awaited at " + std::string(e.file) + ':' + std::to_string(e.line);
   active->fail(std::move(text));
 }

@@ -224,7 +224,7 @@ void machine::join_thread(unsigned index) {
 }
 
 void machine::fail_deadlock() {
-  std::string text = "deadlock or lost wakeup: nobody can run";
+  std::string text = "deadlock or lost wakeup: no thread can run";
   for (unsigned i = 0; i < fibre_count_; ++i) {
     const fibre& f = fibres_[i];
     if (f.why == waiting::ended) continue;

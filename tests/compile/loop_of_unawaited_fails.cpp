@@ -1,5 +1,5 @@
 // A body's awaitable would be dropped without effect.
-// EXPECT: nobody would await: let it return a task
+// EXPECT: would never be awaited: let it return a task
 #include <rota/parallel.hpp>
 #include <rota/time.hpp>
 

@@ -1,5 +1,5 @@
 // A thread that blocks cannot run a task.
-// EXPECT: nobody can await a task here
+// EXPECT: a task cannot be awaited here
 #include <rota/sync/strand.hpp>
 
 void blocks(rota::sync::strand& line) {

@@ -248,7 +248,7 @@ inline void scene::end() {
   check(is_empty(), "a wait does not end");
   check(scheduler_.shard.earliest() == rota::base::never, "a timer is left");
   check(scheduler_.live == 0 && scheduler_.enrolled == 0, "a task is left");
-  check(scheduler_.unhandled_count == 0, "an exception reaches nobody");
+  check(scheduler_.unhandled_count == 0, "an exception was not observed");
 }
 
 }  // namespace fuzz

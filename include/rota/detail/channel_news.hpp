@@ -105,7 +105,7 @@ class ROTA_API news {
   /// `begins`: how many values count as sent at first.
   explicit news(const core::wait_rules& rules, std::uint64_t begins = 0) noexcept
       : rules_(&rules), word_(begins * one_more) {}
-  ~news() { line_.end("a channel was destroyed while somebody waits to receive"); }
+  ~news() { line_.end("a channel was destroyed while a task or a thread waits to receive"); }
 
   [[nodiscard]] core::wait_list& line() noexcept { return line_; }
   /// Under the lock: announces one more value, which is in its slot.

@@ -37,7 +37,7 @@ class ROTA_API turn_line {
   turn_line(const turn_line&) = delete;
   turn_line& operator=(const turn_line&) = delete;
   ~turn_line() {
-    list_.end("a sync::strand was destroyed while somebody waits for it");
+    list_.end("a sync::strand was destroyed while a task or a thread waits for it");
     // relaxed: the destroying thread has made sure that all others are done.
     if ((word_.load(base::order::relaxed) & busy) != 0) [[unlikely]]
       end_in_use();

@@ -128,7 +128,7 @@ class ROTA_API wait_list {
   wait_list() noexcept = default;
   wait_list(const wait_list&) = delete;
   wait_list& operator=(const wait_list&) = delete;
-  ~wait_list() { end("something was destroyed while somebody waits for it"); }
+  ~wait_list() { end("something was destroyed while a task or a thread waits for it"); }
 
   /// Ends the program with this sentence if the list has waiters. First statement of a primitive's
   /// destructor. See W5 and W6.

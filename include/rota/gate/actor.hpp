@@ -279,7 +279,7 @@ class actor_ref {
   static detail::actor_message notice_of(F&& function) {
     using result = detail::told_t<State, F>;
     static_assert(std::is_void_v<result> || std::is_same_v<result, task<void>>,
-                  "nobody would get the result: ask, or call");
+                  "the result would be dropped: ask, or call");
     return detail::actor_message(*new detail::notice<State, std::decay_t<F>>(std::forward<F>(function)));
   }
 

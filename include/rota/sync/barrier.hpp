@@ -97,7 +97,7 @@ class ROTA_API barrier {
   explicit barrier(count participants);
   barrier(const barrier&) = delete;
   barrier& operator=(const barrier&) = delete;
-  ~barrier() { list_.end("a sync::barrier was destroyed while somebody waits for it"); }
+  ~barrier() { list_.end("a sync::barrier was destroyed while a task or a thread waits for it"); }
 
   /// Returns an awaitable that yields a passage. It arrives when it is awaited.
   arrival_leaf arrive_and_wait() noexcept;

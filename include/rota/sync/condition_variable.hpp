@@ -78,7 +78,9 @@ class ROTA_API condition_variable {
   condition_variable() noexcept = default;
   condition_variable(const condition_variable&) = delete;
   condition_variable& operator=(const condition_variable&) = delete;
-  ~condition_variable() { list_.end("a sync::condition_variable was destroyed while somebody waits in it"); }
+  ~condition_variable() {
+    list_.end("a sync::condition_variable was destroyed while a task or a thread waits in it");
+  }
 
   /// Lets the waiter that has waited longest check again. Does nothing if there is no waiter.
   void notify_one() noexcept {

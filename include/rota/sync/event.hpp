@@ -67,7 +67,7 @@ class ROTA_API event : public core::plain_waits<event> {
       : word_(now == event_state::set ? flag : 0), is_automatic_(how == event_reset::automatic) {}
   event(const event&) = delete;
   event& operator=(const event&) = delete;
-  ~event() { list_.end("a sync::event was destroyed while somebody waits for it"); }
+  ~event() { list_.end("a sync::event was destroyed while a task or a thread waits for it"); }
 
   void set() noexcept {
     // relaxed: a guess; the exchange decides.

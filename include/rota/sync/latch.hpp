@@ -50,7 +50,7 @@ class ROTA_API latch : public core::plain_waits<latch> {
   explicit latch(count things);
   latch(const latch&) = delete;
   latch& operator=(const latch&) = delete;
-  ~latch() { list_.end("a sync::latch was destroyed while somebody waits for it"); }
+  ~latch() { list_.end("a sync::latch was destroyed while a task or a thread waits for it"); }
 
   void count_down(count n = 1) {
     // relaxed: a guess; the exchange decides.

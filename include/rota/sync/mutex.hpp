@@ -68,7 +68,7 @@ class ROTA_API mutex {
   mutex(const mutex&) = delete;
   mutex& operator=(const mutex&) = delete;
   ~mutex() {
-    list_.end("a sync::mutex was destroyed while somebody waits for it");
+    list_.end("a sync::mutex was destroyed while a task or a thread waits for it");
     // relaxed: the destroying thread has made sure that all others are done.
     if (word_.load(base::order::relaxed) != 0 || called_) [[unlikely]]
       end_in_use();

@@ -68,7 +68,7 @@ class ROTA_API notify : public core::plain_waits<notify> {
   notify() noexcept = default;
   notify(const notify&) = delete;
   notify& operator=(const notify&) = delete;
-  ~notify() { list_.end("a sync::notify was destroyed while somebody waits for it"); }
+  ~notify() { list_.end("a sync::notify was destroyed while a task or a thread waits for it"); }
 
   /// Lets one wait pass: the first in line, or else the next that comes. Two calls before a wait comes count
   /// as one.

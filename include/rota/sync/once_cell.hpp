@@ -60,7 +60,7 @@ class ROTA_API once_core {
   once_core(const once_core&) = delete;
   once_core& operator=(const once_core&) = delete;
   ~once_core() {
-    list_.end("a sync::once_cell was destroyed while somebody waits for it");
+    list_.end("a sync::once_cell was destroyed while a task or a thread waits for it");
     // relaxed: the destroying thread has made sure that all others are done.
     if ((word_.load(base::order::relaxed) & mask) == busy) [[unlikely]]
       end_in_use();
@@ -253,7 +253,7 @@ class once_cell {
   template <class F>
   std::expected<T*, timed_out> made_in_time(core::wait_end how, const core::wait_node& me, F& make) {
     static_assert(!core::is_task<std::remove_cvref_t<std::invoke_result_t<F&>>>,
-                  "nobody can await a task here: a plain function makes the value");
+                  "a task cannot be awaited here: a plain function makes the value");
     if (how != core::wait_end::timed_out && core::once_core::has_claim(me)) make_now(make);
     return in_time(how);
   }
@@ -304,7 +304,7 @@ template <class T>
 template <class F>
 T& once_cell<T>::blocking_get_or_init(F&& make) {
   static_assert(!core::is_task<std::remove_cvref_t<std::invoke_result_t<F&>>>,
-                "nobody can await a task here: a plain function makes the value");
+                "a task cannot be awaited here: a plain function makes the value");
   if (core_.is_full()) return value_;
   core::wait_node me;
   static_cast<void>(core::block(core_.claiming(), me));

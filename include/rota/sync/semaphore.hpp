@@ -86,7 +86,7 @@ class ROTA_API semaphore {
   explicit semaphore(count permits);
   semaphore(const semaphore&) = delete;
   semaphore& operator=(const semaphore&) = delete;
-  ~semaphore() { list_.end("a sync::semaphore was destroyed while somebody waits for it"); }
+  ~semaphore() { list_.end("a sync::semaphore was destroyed while a task or a thread waits for it"); }
 
   /// Returns an awaitable that yields a std::expected<void, std::error_code>.
   acquire_leaf acquire(count n = 1);

@@ -73,7 +73,7 @@ class ROTA_API shared_mutex {
   shared_mutex(const shared_mutex&) = delete;
   shared_mutex& operator=(const shared_mutex&) = delete;
   ~shared_mutex() {
-    list_.end("a sync::shared_mutex was destroyed while somebody waits for it");
+    list_.end("a sync::shared_mutex was destroyed while a task or a thread waits for it");
     // relaxed: the destroying thread has made sure that all others are done.
     if (word_.load(base::order::relaxed) != 0) [[unlikely]]
       end_in_use();

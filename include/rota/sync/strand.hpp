@@ -245,7 +245,7 @@ template <class F, class... Args>
 auto strand::try_run(F&& function, Args&&... args) {
   using result = std::invoke_result_t<F, Args...>;
   static_assert(!core::is_task<std::remove_cvref_t<result>>,
-                "nobody can await a task here: a plain function, or co_await run()");
+                "a task cannot be awaited here: a plain function, or co_await run()");
   using kept =
       std::conditional_t<std::is_reference_v<result>, std::add_pointer_t<result>, std::remove_cv_t<result>>;
   using end = std::expected<kept, turn_refusal>;
@@ -272,7 +272,7 @@ auto strand::try_run(F&& function, Args&&... args) {
 template <class F, class... Args>
 std::invoke_result_t<F, Args...> strand::blocking_run(F&& function, Args&&... args) {
   static_assert(!core::is_task<std::remove_cvref_t<std::invoke_result_t<F, Args...>>>,
-                "nobody can await a task here: a plain function, or co_await run()");
+                "a task cannot be awaited here: a plain function, or co_await run()");
   core::turn mine;
   if (!line_.is_mine()) {
     core::wait_node me;
@@ -290,7 +290,7 @@ auto strand::blocking_run_until(std::chrono::time_point<std::chrono::steady_cloc
                                 Args&&... args) {
   using result = std::invoke_result_t<F, Args...>;
   static_assert(!core::is_task<std::remove_cvref_t<result>>,
-                "nobody can await a task here: a plain function, or co_await run()");
+                "a task cannot be awaited here: a plain function, or co_await run()");
   core::turn mine;
   if (!line_.is_mine()) {
     core::wait_node me;

@@ -148,7 +148,7 @@ TEST_P(async_scope_in_order, only_one_may_close_at_a_time) {
   s.run_until_idle();
   auto two = s.spawn([&]() -> task<void> { co_await scope.close(); });
   s.run_until_idle();
-  EXPECT_EQ(end_of(two).find("somebody awaits the end of this scope already"), 0U);
+  EXPECT_EQ(end_of(two).find("the end of this scope is awaited already"), 0U);
   go.set();
   s.run_until_idle();
   EXPECT_EQ(end_of(one), "value");
@@ -191,7 +191,7 @@ TEST(async_scope_death, one_that_nobody_closes_ends_the_program) {
         });
         s.run_with_time();
       },
-      "nobody has closed");
+      "ended without a close");
 }
 
 TEST(async_scope_death, outside_of_a_task_it_takes_nothing) {

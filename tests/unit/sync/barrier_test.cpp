@@ -286,7 +286,7 @@ TEST(barrier_death, destroyed_while_somebody_waits) {
         by.run_until_idle();
         b.reset();
       },
-      "a sync::barrier was destroyed while somebody waits");
+      "a sync::barrier was destroyed while a task or a thread waits");
 }
 
 }  // namespace

@@ -423,7 +423,7 @@ TEST(condition_variable_death, destroyed_while_somebody_waits) {
         s.run_until_idle();
         c.reset();
       },
-      "destroyed while somebody waits in it");
+      "destroyed while a task or a thread waits in it");
 }
 
 }  // namespace

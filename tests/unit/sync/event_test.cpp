@@ -204,7 +204,7 @@ TEST(event_death, destroyed_while_somebody_waits) {
         by.run_until_idle();
         e.reset();
       },
-      "a sync::event was destroyed while somebody waits");
+      "a sync::event was destroyed while a task or a thread waits");
 }
 
 }  // namespace

@@ -182,7 +182,7 @@ TEST(latch_death, destroyed_while_somebody_waits) {
         by.run_until_idle();
         l.reset();
       },
-      "a sync::latch was destroyed while somebody waits");
+      "a sync::latch was destroyed while a task or a thread waits");
 }
 
 }  // namespace

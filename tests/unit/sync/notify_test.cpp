@@ -308,7 +308,7 @@ TEST(notify_death, destroyed_while_somebody_waits) {
         by.run_until_idle();
         n.reset();
       },
-      "a sync::notify was destroyed while somebody waits");
+      "a sync::notify was destroyed while a task or a thread waits");
 }
 
 }  // namespace

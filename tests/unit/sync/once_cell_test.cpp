@@ -310,7 +310,7 @@ TEST(once_cell_death, destroyed_in_use) {
     c.reset();
   };
   EXPECT_DEATH(by_who_makes_it(), "a sync::once_cell was destroyed while its value is being made");
-  EXPECT_DEATH(while_it_is_waited_for(), "a sync::once_cell was destroyed while somebody waits");
+  EXPECT_DEATH(while_it_is_waited_for(), "a sync::once_cell was destroyed while a task or a thread waits");
 }
 
 }  // namespace

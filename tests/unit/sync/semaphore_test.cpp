@@ -274,7 +274,7 @@ TEST(semaphore_death, destroyed_while_somebody_waits) {
         by.run_until_idle();
         s.reset();
       },
-      "a sync::semaphore was destroyed while somebody waits");
+      "a sync::semaphore was destroyed while a task or a thread waits");
 }
 
 // The granted waiter destroys the semaphore while the other thread is still inside of release().

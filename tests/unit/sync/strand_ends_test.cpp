@@ -102,7 +102,7 @@ TEST(strand_death, destroyed_while_something_runs_or_waits) {
           line.reset();
         });
       },
-      "destroyed while somebody waits for it");
+      "destroyed while a task or a thread waits for it");
 }
 
 TEST(strand, arguments_are_moved_in_and_destroyed_once) {
