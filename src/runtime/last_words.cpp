@@ -1,7 +1,7 @@
 #include "runtime/last_words.hpp"
 
 #include "base/last_words.hpp"
-#include "task/header.hpp"
+#include "task/describe.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -21,17 +21,13 @@ std::terminate_handler handler_before() noexcept {
 void name_the_task(const char* what_ends) noexcept {
   const core::header* const task = core::task_around();
   if (task == nullptr) return;
-  const std::source_location where = core::site_of(*task);
-  const std::source_location spawned = core::spawn_site_of(*task);
   std::fprintf(stderr,
-               "rota: %s in task %llu '%s', last awaited at %s:%u, spawned at %s:%u\n",
+               "rota: %s in task %llu '%s'%s%s\n",
                what_ends,
                static_cast<unsigned long long>(task->id),
                core::name_of(*task),
-               where.line() == 0 ? "(never)" : core::file_of(where),
-               static_cast<unsigned>(where.line()),
-               spawned.line() == 0 ? "(unknown)" : core::file_of(spawned),
-               static_cast<unsigned>(spawned.line()));
+               core::awaited_at(*task).text(),
+               core::place_clause(", spawned at ", core::spawn_site_of(*task), "").text());
 }
 
 [[noreturn]] void on_terminate() {

@@ -4,6 +4,7 @@
 #include "base/thread.hpp"
 #include "base/tls_slot.hpp"
 #include "runtime/last_words.hpp"
+#include "task/describe.hpp"
 #include "task/harness.hpp"
 #include "task/thread_ports.hpp"
 #include "task/unhandled.hpp"
@@ -284,13 +285,11 @@ void runtime_core::let_go() noexcept {
 /// Called on the thread that runs the task.
 void runtime_core::on_shield_overridden(const core::header& task) noexcept {
   if (!shield_reports_.admits(base::now())) return;  // NOT IN A MODEL: many reports
-  const std::source_location where = core::site_of(task);
   std::fprintf(stderr,
-               "rota: the limit of a shield of task %llu '%s' has passed, last awaited at %s:%u\n",
+               "rota: the limit of a shield of task %llu '%s'%s, has passed\n",
                static_cast<unsigned long long>(task.id),
                core::name_of(task),
-               where.line() == 0 ? "(never)" : core::file_of(where),  // NOT IN A MODEL: text
-               static_cast<unsigned>(where.line()));
+               core::awaited_at(task).text());
 }
 
 void runtime_core::on_unhandled(core::header& task, std::exception_ptr what) noexcept {

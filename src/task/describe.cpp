@@ -1,5 +1,8 @@
 #include "task/describe.hpp"
 
+#include <cstdio>
+#include <cstring>
+
 namespace rota::core {
 
 namespace {
@@ -23,6 +26,22 @@ std::string to_string(const std::source_location& where) {
 }
 
 std::string place_of(const header& task) { return to_string(site_of(task)); }
+
+/// The end of a path that is longer than that says more than its beginning.
+constexpr std::size_t longest_path = 240;
+
+place_clause::place_clause(const char* words,
+                           const char* file,
+                           unsigned line,
+                           const char* if_unknown) noexcept {
+  if (line == 0) {
+    std::snprintf(text_, sizeof text_, "%s", if_unknown);
+    return;
+  }
+  const std::size_t length = std::strlen(file);
+  if (length > longest_path) file += length - longest_path;
+  std::snprintf(text_, sizeof text_, "%s%s:%u", words, file, line);
+}
 
 void describe(std::string& text, const birth::seen& task) {
   text += "  task " + std::to_string(task.id);

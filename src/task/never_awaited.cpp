@@ -1,7 +1,7 @@
 #include "task/never_awaited.hpp"
 
 #include "base/tls_slot.hpp"
-#include "task/header.hpp"
+#include "task/describe.hpp"
 #include "task/unhandled.hpp"
 
 #include <cstdio>
@@ -16,12 +16,11 @@ namespace {
 void print_destroyer(const header& task) noexcept {
   const unhandled_exception about = about_task(task);
   std::fprintf(stderr,
-               "rota: it was destroyed by task %llu '%.*s', last awaited at %s:%u\n",
+               "rota: it was destroyed by task %llu '%.*s'%s\n",
                static_cast<unsigned long long>(about.id.value),
                static_cast<int>(about.name.size()),
                about.name.data(),
-               about.file == nullptr ? "(never)" : about.file,
-               about.line);
+               awaited_at(about.file, about.line).text());
 }
 
 /// Returns true if this thread destroys the root frame of a task that an exception has ended: tasks that its

@@ -1,5 +1,7 @@
 #include "task/unhandled.hpp"
 
+#include "task/describe.hpp"
+
 #include <rota/error.hpp>
 
 #include <cstdio>
@@ -29,12 +31,11 @@ namespace {
 
 void print_task(const unhandled_exception& about) noexcept {
   std::fprintf(stderr,
-               "rota: unhandled exception in task %llu '%.*s', last awaited at %s:%u: %s\n",
+               "rota: unhandled exception in task %llu '%.*s'%s: %s\n",
                static_cast<unsigned long long>(about.id.value),
                static_cast<int>(about.name.size()),
                about.name.data(),
-               about.file == nullptr ? "(never)" : about.file,
-               about.line,
+               awaited_at(about.file, about.line).text(),
                about.what);
 }
 

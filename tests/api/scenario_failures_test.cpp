@@ -147,6 +147,23 @@ TEST_F(scenario_death, by_default_an_exception_that_nobody_takes_ends_the_progra
       "letter lost");
 }
 
+TEST_F(scenario_death, a_message_says_so_if_the_task_has_not_awaited_yet) {
+  const auto die = [] {
+    runtime rt(with_workers(1));
+    rt.spawn([]() -> task<> {
+        this_task::set_name("hasty");
+        if (this_task::id().value != 0) throw std::runtime_error("letter lost");
+        co_return;
+      }).detach();
+    wait_until([] { return false; });
+  };
+  EXPECT_EXIT(
+      die(),
+      aborted,
+      "unhandled exception in task [0-9]+ 'hasty', which has not awaited yet: letter lost\n"
+      "(.*\n)*rota: std::terminate in task [0-9]+ 'hasty', which has not awaited yet, spawned at .*:[0-9]+");
+}
+
 // --- destructors
 
 struct throws_at_its_end {
