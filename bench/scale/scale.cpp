@@ -72,7 +72,7 @@ std::int64_t each_burst(unsigned tasks) { return (tasks + 63) / 64 * leaf_work; 
 constexpr shape shapes[] = {
     {"forks", "a tree of forks, two from each", halves, one_leaf},
     {"spawned", "all spawned by one task", spawned, one_leaf},
-    {"bursts", "trees of 64, one after the other: everybody sleeps and wakes", bursts, each_burst},
+    {"bursts", "trees of 64, one after the other: all workers sleep and wake", bursts, each_burst},
 };
 
 struct outcome {
