@@ -1,6 +1,14 @@
 #!/usr/bin/env python3
-"""What must not stay in the project: unfinished work, and paths of the machine that somebody happened to work on."""
+"""What must not stay in the project: unfinished work, paths of the machine that it was written on, and words that hide the actor.
+
+A thread, a task and a caller are no persons: comments, messages and documents name them. tools/words.json says how many words for
+persons, and how many lines of more than 110 columns, each folder may have; a folder without an entry may have none. `--accept` lowers
+these ceilings to what is there. Nothing raises them.
+"""
+import collections
+import json
 import re
+import sys
 
 import project
 
@@ -13,6 +21,12 @@ ANYWHERE = [
 ]
 IN_DOCS = [(re.compile(r"(?<![\w./-])/tm[p]/"), "a path of one machine")]
 LICENCE = "LICENSE"
+
+PERSON = re.compile(r"\b(who|whoever|whom|somebody|nobody|anybody|everybody|he|him|his)\b", re.IGNORECASE)
+CXX = (".hpp", ".cpp")
+COLUMNS = 110
+CEILINGS = "tools/words.json"
+UNITS = ("words for persons", "lines of more than 110 columns")
 
 
 def check(path, root):
@@ -27,11 +41,62 @@ def check(path, root):
                 yield f"{path.relative_to(root)}:{number}: {hit[0]}: {why}"
 
 
+def words_of(path, text):
+    """What is read by people: all of a document; of C++ the comments and the literals."""
+    if path.suffix not in CXX:
+        return text
+    code = project.code_only(text)
+    return "".join(" " if a == b and not a.isspace() else a for a, b in zip(text, code))
+
+
+def folder_of(path):
+    return path.parts[0] if len(path.parts) > 1 else "."
+
+
+def counts_of(root, paths):
+    """{folder: Counter of both units} of documents and C++, and {folder: the files that have any}."""
+    counts, places = collections.defaultdict(collections.Counter), collections.defaultdict(list)
+    for path in paths:
+        relative = path.relative_to(root)
+        if path.suffix not in (*CXX, ".md"):
+            continue
+        text = path.read_text()
+        persons = len(PERSON.findall(words_of(path, text)))
+        long_lines = sum(len(line) > COLUMNS for line in text.splitlines()) if path.suffix in CXX else 0
+        counts[folder_of(relative)].update({UNITS[0]: persons, UNITS[1]: long_lines})
+        if persons or long_lines:
+            places[folder_of(relative)].append(f"{relative}: {persons} {UNITS[0]}, {long_lines} {UNITS[1]}")
+    return counts, places
+
+
+def too_many(counts, places, ceilings):
+    for folder, now in sorted(counts.items()):
+        for unit in UNITS:
+            ceiling = ceilings.get(folder, {}).get(unit, 0)
+            if now[unit] > ceiling:
+                yield "\n".join([f"{folder}: {now[unit]} {unit}, {now[unit] - ceiling} above the ceiling of {ceiling}", *places[folder]])
+
+
+def accept(path, counts, ceilings):
+    lower = {folder: {unit: min(now[unit], ceilings.get(folder, {}).get(unit, now[unit])) for unit in UNITS}
+             for folder, now in sorted(counts.items()) if any(now.values())}
+    path.write_text(json.dumps(lower, indent=1) + "\n")
+
+
 def main():
+    accepts = "--accept" in sys.argv
+    if accepts:
+        sys.argv.remove("--accept")
     root = project.root_from_arguments()
     paths = [p for p in project.all_files(root) if p.name != LICENCE]
+    stored = root / CEILINGS
+    ceilings = json.loads(stored.read_text()) if stored.exists() else {}
+    counts, places = counts_of(root, paths)
+    if accepts:
+        accept(stored, counts, ceilings)
+        ceilings = json.loads(stored.read_text())
     complaints = [complaint for path in paths for complaint in check(path, root)]
-    project.finish(complaints, f"{len(paths)} files")
+    project.finish(complaints + list(too_many(counts, places, ceilings)), f"{len(paths)} files")
 
 
 if __name__ == "__main__":
