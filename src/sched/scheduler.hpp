@@ -26,7 +26,7 @@ namespace rota::sched {
 
 /// The progress of a shutdown. It only moves forward.
 enum class phase : std::uint32_t {
-  open,  // takes tasks
+  open,        // takes tasks
   announcing,  // the same; each task in the registry, and each that enrols, is told that it will be cancelled
   cancelling,  // refuses new tasks; all others are cancelled
   forcing,     // the same; shields that are active when it reaches a task are overridden

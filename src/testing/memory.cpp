@@ -242,8 +242,7 @@ verdict memory::plain(const void* address, access how, const actor& by) {
   if (l.life == lifetime::quarantined) return verdict::used_after_free;
   const bool is_cell = how == access::cell_read || how == access::cell_write;
   if (l.life == lifetime::ended && is_cell) return verdict::used_after_end;
-  if (l.life == lifetime::ended)
-    begin_lifetime(address, by);  // a new object; only this note is known of it
+  if (l.life == lifetime::ended) begin_lifetime(address, by);  // a new object; only this note is known of it
   const bool write = how == access::cell_write || how == access::plain_write;
   const verdict v = write ? check_everyone(l, by) : check_writer(l, by);
   if (v != verdict::fine) return v;

@@ -72,7 +72,7 @@ struct options {
   unsigned stale_reads = 0;          // a load returns the value before the last, where its order allows it
   unsigned thread_failures = 0;      // base::thread::start reports EAGAIN
   unsigned allocation_failures = 0;  // base::allocate_frame throws
-  unsigned variations = 0;         // a worker skips its LIFO slot, or a task's budget is spent at once
+  unsigned variations = 0;           // a worker skips its LIFO slot, or a task's budget is spent at once
   unsigned early_timeouts = 0;     // the clock jumps to the next deadline while other threads could still run
   bool daemon_threads = false;     // threads started by base::thread may stay blocked at the end
   unsigned replay_every = 100;     // nondeterminism check: one in so many runs is run twice; 0: never
@@ -85,10 +85,10 @@ struct report {
   std::uint64_t steps = 0;  // scheduling points in them
   bool complete = false;    // dfs: nothing within the bound is left
   bool failed = false;
-  std::string what;          // the failure
-  std::string trace;         // its steps, and the state dump
-  std::string replay;        // ROTA_MODEL_REPLAY=<this> runs it again
-  unsigned preemptions = 0;  // dfs: the bound of the last run; failed: in the failing schedule
+  std::string what;                    // the failure
+  std::string trace;                   // its steps, and the state dump
+  std::string replay;                  // ROTA_MODEL_REPLAY=<this> runs it again
+  unsigned preemptions = 0;            // dfs: the bound of the last run; failed: in the failing schedule
   std::vector<std::uint64_t> runs_at;  // dfs: executions at bound 0, 1, ..
   double seconds = 0;                  // of processor time
 };

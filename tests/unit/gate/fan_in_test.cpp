@@ -203,7 +203,7 @@ TEST(a_producer, that_was_moved_from_is_empty) {
   EXPECT_THROW(static_cast<void>(none.push(1)), std::logic_error);
   auto one = in.make_producer();
   auto two = std::move(one);
-  EXPECT_FALSE(one);  // NOLINT: checks its moved-from state
+  EXPECT_FALSE(one);                                                   // NOLINT: checks its moved-from state
   EXPECT_THROW(static_cast<void>(one.try_push(1)), std::logic_error);  // NOLINT: the same
   EXPECT_EQ(two.push(1), send_status::sent);
   one = std::move(two);
