@@ -271,13 +271,13 @@ enum class on_drop : unsigned char {
 ///               runtime of the task that made it.
 /// Ownership     A running child that is dropped is killed or left alone: command::dropped(). If the child
 ///               leads a process group, the same applies to the processes that it left in the group. The id
-///               of the group stays reserved by a zombie while this object exists. Other zombies are reaped
-///               when wait() or try_wait() returns the end; the destructor leaves none, or soon after.
+///               of the group stays reserved by a zombie while this object exists. Any other zombie is
+///               reaped when wait() or try_wait() returns the end. No zombie outlives this object for long.
 /// Ordering      What the child wrote into a pipe before its end can be read when wait() returns.
 /// Failure       Waits: std::errc::no_child_process: other code has reaped the child, or SIGCHLD is ignored,
 ///               so the exit status is unknown. Signals: std::errc::no_such_process once the end has been
-///               observed; a signal never goes to another process or group that reuses the id. Every
-///               operation: errc::forked in a fork of the process that started the child; the destructor
+///               observed; a signal never goes to another process or group that reuses the id. Waits and
+///               signals: errc::forked in a fork of the process that started the child; the destructor
 ///               leaves the child alone there. A moved-from child ends the program with a message, except
 ///               in(), out() and err(), which are empty.
 /// Cost          One descriptor, watched by the driver. A wait: one system call, two if it must wait. There

@@ -54,7 +54,8 @@ result<void> make_all(const std::string& given, unsigned mode, const awaiting_ta
 
 // ---- removal
 
-/// Removes one entry of the open directory. Returns true if it was a directory, which is open now.
+/// Removes one entry of the open directory, or enters it if it is a directory. Returns true if it was
+/// entered: it is the open directory now.
 result<bool> remove_or_enter(tree& in, const dir_entry& each, const awaiting_task* by) {
   const auto unlink = [&] { return sys::remove_name(in.here(), each.name.c_str(), 0); };
   if (each.type != file_type::directory) {

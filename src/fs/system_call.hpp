@@ -75,7 +75,7 @@ task<made_by<F>> make_here(F& call, const awaiting_task& by) {
 /// with errc::shut_down instead.
 enum class when_late : unsigned char { here, refused };
 
-/// Makes `call()`, or `call(awaiting_task)`, which returns a result<T>, by a thread that may block. A
+/// Makes `call()`, or `call(awaiting_task)`, which returns a result<T>, once, by a thread that may block. A
 /// cancellation before it has begun prevents it; a later one waits for its end. So the call may refer to
 /// everything in the frame that awaits this.
 template <class F>

@@ -28,7 +28,7 @@ class replacement {
 
   /// Creates the file. `mode` nothing: as for a new file.
   [[nodiscard]] result<void> make(std::optional<unsigned> mode);
-  /// Sets the mode last: a write clears the set-user-id and set-group-id bits.
+  /// Writes `all`, then sets the mode: a write would clear the set-user-id and set-group-id bits.
   [[nodiscard]] result<void> fill(std::span<const std::byte> all,
                                   std::optional<unsigned> mode,
                                   bool synced,

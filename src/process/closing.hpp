@@ -24,8 +24,8 @@ namespace rota::process::detail {
 //   close:  closed, for good, by a fetch_or; the first one then ends the registration, which wakes the
 //           waiter; no try in progress: closes the descriptor
 //
-//   C1  after `closed` the number of tries only falls. So exactly one operation finds closed and no try, and
-//       closes the descriptor.
+//   C1  after `closed` the number of tries only falls. So exactly one leave or close finds closed and no try,
+//       and closes the descriptor.
 //   C2  `closed` is set before the registration ends. So a waiter that is woken by that, or is told by arm()
 //       to try again, finds it closed.
 //   C3  the owner's destructor returns the slot in the driver, when no task can use the registration any
@@ -47,8 +47,8 @@ class closing {
 
   enum class [[nodiscard]] on_leave : unsigned char { nothing, close_descriptor };
   on_leave leave() noexcept {
-    // acq_rel: release: this try comes before the close of the descriptor. acquire: if this call closes, so
-    // do all other tries.
+    // acq_rel: release: this try comes before the close of the descriptor. acquire: if this call leads to the
+    // close, all other tries come before that, too.
     const std::uint32_t before = word_.fetch_sub(one, base::order::acq_rel);
     ROTA_ASSERT(before >= one);
     return before == (one | closed) ? on_leave::close_descriptor : on_leave::nothing;

@@ -190,8 +190,8 @@ class signal_source {
     return 0;
   }
 
-  /// Returns a number that a wait has taken and that was cancelled before it could return it. The next wait
-  /// takes it.
+  /// Puts back a number that a wait has taken. That wait was cancelled before it returned the number. The
+  /// next wait takes it.
   void put_back(int number) noexcept {
     for (slot& s : table[static_cast<std::size_t>(number)].slots) {
       // relaxed: this subscription's own entry, which stays while it lives.

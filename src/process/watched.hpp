@@ -27,7 +27,7 @@ class watched {
   /// Returns false in a fork of the process that made it: a waiter would never be woken there.
   [[nodiscard]] bool may_wait() const noexcept { return driver_->is_own_process(); }
 
-  // See PROTOCOL: closing.
+  // See the protocol in closing.hpp.
   [[nodiscard]] bool enter() noexcept { return closing_.enter() == closing::on_enter::may_try; }
   void leave() noexcept;
   /// Closes the descriptor. Any thread. A waiter is woken and finds it closed.

@@ -44,7 +44,7 @@ const core::scheduler_ops blocking_pool::ops_table{
     .rename = [](core::scheduler& s,
                  header& task,
                  void* name) noexcept { of(s).tasks_.tasks().rename(task, name); },
-    // If the births are full the task is not noted: enter() tells by the registry whether it is new.
+    // If the tried births are taken the task is not noted: enter() tells by the registry whether it is new.
     .born =
         [](core::scheduler& s, header& task) noexcept {
           task.birth = of(s).tasks_.newborn().note_foreign(task.id, task.label.site());

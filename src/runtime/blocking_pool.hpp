@@ -27,8 +27,8 @@ namespace rota::detail {
 //             thread has taken it. offer().by names the thread that made the offer: the thread that took the
 //             role may have offered it again. playing_ counts the threads that have a role. It is raised
 //             before the role is handed over, or under the mutex_ under which it is taken. It is lowered when
-//             play() has returned; so it includes a thread after its task has lent the role on. playing_ -
-//             workers, and the offered roles, are threads inside such a task.
+//             play() has returned; so it includes a thread after its task has lent the role on. The number
+//             of threads inside such a task is playing_ - workers, plus the number of offered roles.
 //   Closures  Published in the queue under mutex_, then crew::attract(). seat.job is the closure's task from
 //             take() until its end, changed under mutex_; null while a role is played; the pool itself if the
 //             thread was left behind. A closure with a handle ends when it has returned and its captures are

@@ -174,7 +174,7 @@ bool runtime_core::is_own_process() const noexcept { return base::this_process_i
 /// Returns true if a shutdown here would wait for itself: on a worker, in a task after its thread has lent
 /// its role, in a blocking section, in the root of block_on, and in code that such a task calls and that runs
 /// a task of another runtime on this thread.
-/// NOT IN A MODEL: a shutdown there ends the program
+// NOT IN A MODEL: a shutdown there ends the program
 bool runtime_core::runs_a_task_here() const noexcept {
   const sched::worker* const role = sched::worker::current();
   if (role != nullptr && &role->shared() == &tasks) return true;
@@ -259,8 +259,8 @@ void runtime_core::wait_for_end(base::nanoseconds grace) noexcept {
 
 /// Every waiting clean-up has the timer of its limit armed. A task that blocks its thread has lent its role,
 /// or has offered it: then that worker is not parked.
-/// NOT IN A MODEL: a task that waits for such a closure stays in memory, which a model takes for a leak:
-/// tests/unit/runtime has it
+// NOT IN A MODEL: a task that waits for such a closure stays in memory, which a model takes for a leak:
+// tests/unit/runtime has it
 bool runtime_core::only_closures_are_left() noexcept {
 #if !ROTA_MODEL
   if (driver_.in_flight() != 0) return false;  // the kernel ends them

@@ -19,6 +19,7 @@ namespace rota::detail {
 
 // PROTOCOL: life of a runtime
 //   open        tasks come and go
+//   announcing  the same; each task in the registry, and each that enrols, is told that it will be cancelled
 //   cancelling  admit() refuses; every task is cancelled: those that have suspended through the registry, the
 //               others when they are popped or suspend for the first time; queued closures end as cancelled
 //   forcing     after the grace, or at once if there is none: every task is cancelled, and the shields that

@@ -162,7 +162,7 @@ void watchdog::sleep_between_lines() noexcept {
 }
 
 /// Sleeps while the word is `asleep`. Returns false if `until` has passed first.
-/// NOT IN A MODEL: a limit: with circles and reported polls alone
+// NOT IN A MODEL: a limit: with circles and reported polls alone
 bool watchdog::sleep_while_asleep(base::time_point until) noexcept {
   // acquire: pairs with first_awake() and stop().
   while (word_.load(base::order::acquire) == asleep) {

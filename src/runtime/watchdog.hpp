@@ -21,8 +21,8 @@ namespace rota::detail {
 //   awake 0 · asleep 1 · leaving 2
 //   The watchdog announces that it sleeps by an RMW, checks once more whether all workers are parked, and
 //   sleeps while the word is `asleep`. The thread that takes the first worker out of "all parked" exchanges
-//   the word to `awake`, and wakes the watchdog if it was asleep. The accesses of this word and of the idle
-//   word are seq_cst: one side sees the other.
+//   the word to `awake`, and wakes the watchdog if it was asleep. These accesses of this word and of the
+//   idle word are seq_cst: one side sees the other.
 //   A thread without a role that begins to run a task, or goes on after it has rested, does the same: see R3
 //   in task/outside_polls.hpp. It only reads the word first, because such steps are frequent and on many
 //   threads.

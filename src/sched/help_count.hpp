@@ -9,14 +9,14 @@
 namespace rota::sched {
 
 // PROTOCOL: tasks on threads that play no role
-//   The runtime must not end while such a task runs. No join of a thread would delay the end, so a count
-//   does.
+//   The runtime must not end while such a task runs. The shutdown joins no such thread, so it waits for a
+//   count.
 //
 //   shutdown                          helper
 //   set the phase `stopping`          count_ + 1
 //   read count_; sleep until it is 0  read the phase; `stopping`: take nothing
-//                                     take a task, run it until it suspends or ends count_ - 1; if it is 0
-//                                     now: read the phase; `stopping`: wake the shutdown
+//                                     take a task, run it until it suspends or ends
+//                                     count_ - 1; 0 now: read the phase; `stopping`: wake the shutdown
 //
 //   All these steps on the count and on the phase are seq_cst. Either the helper reads the phase and takes
 //   nothing, or the shutdown reads the count. A sleeping shutdown has set the phase before it read the count.

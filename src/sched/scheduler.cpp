@@ -62,8 +62,8 @@ void enroll(core::scheduler& s, header& task) noexcept {
 
 void born(core::scheduler& s, header& task) noexcept {
   task.birth = of(s).newborn().note_foreign(task.id, task.label.site());
-  // The range of births is full because so many tasks have not suspended: this task enrols now instead of
-  // later.
+  // The tried entries of the births are taken by tasks that have not suspended: this task enrols now instead
+  // of later.
   if (task.birth == 0) core::enroll_once(task);
 }
 
@@ -297,7 +297,7 @@ void* lend_role() noexcept {
   worker* const role = worker::current();  // worker_ports: it has one
   // A child of fork() has the role, but none of the threads that could play it.
   if (!base::is_this_process(role->shared().process)) return nullptr;  // NOT IN A MODEL: forks
-  // Forks in place that would run here must not run in the place of the new thread.
+  // Promotes a child that runs in place here: two threads must not pop one fork deque.
   static_cast<void>(core::current_task());
   // Whether the role goes or stays: this thread chooses no more tasks before it blocks.
   role->settle();

@@ -97,8 +97,8 @@ void worker::run(header& task) noexcept {
   maintain(since_driver_ >= polls_between_driver_looks ? due::by_polls : due::by_time);
 }
 
-/// Returns true if `polls` is the most that may pass between two polls of the driver, or if the time slice of
-/// the last one has ended.
+/// Returns true if `polls`, the task polls since the last poll of the driver, have reached their limit, or if
+/// the time slice of that poll has ended.
 bool worker::driver_is_due(std::uint32_t polls) const noexcept {
   return polls >= polls_between_driver_looks || slice_of_driver_look_ != shared_.slice();
 }
@@ -234,9 +234,9 @@ header* worker::choose() noexcept {
   return from_injector();
 }
 
-/// Chooses a child that a task has left behind, the newest first. Now and then it chooses from the ring
-/// instead; also after a call for the ring, which the watchdog makes when the last chosen task computes for
-/// long.
+/// Chooses a child that a task has left in the fork deque, from the owner's end. Now and then it chooses from
+/// the ring or the injector instead; also after a call, which the watchdog makes when the last chosen task
+/// computes for long.
 header* worker::choose_beside_forks() noexcept {
   const std::uint32_t calls = forks_.waiting.calls();
   const bool was_called = std::exchange(calls_heard_, calls) != calls;
@@ -380,7 +380,8 @@ void worker::move_to_injector(task_ring::batch& batch) noexcept {
 
 // ---- work of others ---------------------------------------------------------------------------------------
 
-/// Searches all workers once. A stale entry is not work.
+/// Searches everywhere once: the own queues and the injector, the rings and fork deques of the other workers,
+/// their ripe slots, and the own queues and the injector again. A stale entry is not work.
 header* worker::search() noexcept {
   if (header* const task = next_running()) return task;
   counts_.searches.add(1);

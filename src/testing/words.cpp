@@ -40,7 +40,8 @@ std::uint64_t cut(std::uint64_t bits, std::size_t size) noexcept {
 
 }  // namespace
 
-/// Reads the id once for each task: at its end a thread's current task may be freed already.
+/// Reads the id once for each task: an ended task may be freed while it still is the current task of the
+/// thread.
 std::uint64_t machine::task_here() noexcept {
   fibre& f = me();
   if (f.task_seen == f.locals.task) return f.task_id;

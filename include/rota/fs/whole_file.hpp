@@ -50,9 +50,9 @@ struct atomic_options {
 
 /// Replaces `path` atomically. A process that opens `path` finds the old contents or all of the new ones,
 /// never a part, also after a crash. The bytes are written into a file with another name beside `path`
-/// (".name.0123456789abcdef"), which is then renamed, or removed after an error. A symbolic link at `path` is
-/// itself replaced. Owner, access lists and hard links of the old file are lost. After an error that follows
-/// the rename (EIO) the new file is in place, but may not be on the disk.
+/// (".name.0123456789abcdef"), which is then renamed; after an error or a cancellation it is removed. A
+/// symbolic link at `path` is itself replaced. Owner, access lists and hard links of the old file are lost.
+/// After an error that follows the rename (EIO) the new file is in place, but may not be on the disk.
 ROTA_API task<result<void>> write_atomically(std::string path, std::span<const std::byte> all);
 ROTA_API task<result<void>> write_atomically(std::string path, std::string text);
 ROTA_API task<result<void>> write_atomically(std::string path,
