@@ -11,7 +11,7 @@ namespace {
 
 using rota::pool::queued_work;
 
-/// Orders works by priority, the largest first, and then by id, the smallest first. A work that is queued
+/// Orders jobs by priority, the largest first, and then by id, the smallest first. A job that is queued
 /// again keeps its place.
 class by_id {
  public:

@@ -1,7 +1,7 @@
 // An echo server with the parts of a real one: a connection limit, time limits, a log, a clean shutdown.
 //
 //   echo_server PORT    serves until Ctrl-C
-// echo_server         connects to itself, then shuts down as after Ctrl-C
+//   echo_server         connects to itself, then shuts down as after Ctrl-C
 #include <rota/net/tcp_listener.hpp>
 #include <rota/net/tcp_stream.hpp>
 #include <rota/rota.hpp>

@@ -1,4 +1,5 @@
-// A thread pool: works with results, priorities, an order, retries and time limits, controlled from outside.
+// A thread pool: jobs with results, priorities, an order, retries and time limits, controlled from outside.
+// The interface calls a job a `work`.
 #include <rota/pool/this_work.hpp>
 #include <rota/pool/thread_pool.hpp>
 #include <rota/stop_token.hpp>
@@ -20,7 +21,7 @@ int main() {
   auto sum = threads.submit([] { return 40 + 2; });
   std::printf("the sum is %d\n", sum.fetch().value());
 
-  // A dependency: the second work starts after the first and takes its result.
+  // A dependency: the second job starts after the first and takes its result.
   auto text = threads.submit([] { return std::string("three words here"); });
   auto words = threads.submit_when(
       {.priority = 5},
@@ -32,7 +33,7 @@ int main() {
       text);
   std::printf("it has %d words\n", words.fetch().value());
 
-  // Retries: a work that fails now and then is tried again, after a pause that doubles.
+  // Retries: a job that fails now and then is tried again, after a pause that doubles.
   int attempts = 0;
   auto unsteady = threads.submit(
       [&attempts] {
@@ -42,13 +43,13 @@ int main() {
       {.retry = {.limit = 5, .backoff = 1ms}});
   std::printf("it took %d attempts\n", unsteady.fetch().value());
 
-  // A time limit: the work is asked to stop, and stops at its next cancellation point. Here that is a wait of
+  // A time limit: the job is asked to stop, and stops at its next cancellation point. Here that is a wait of
   // the library.
   auto slow = threads.submit([] { pool::this_work::sleep_for(1h); }, {.timeout = 5ms});
   const auto end = slow.fetch();
   std::printf("the slow one was %s, because of %s\n", to_string(slow.status()), to_string(end.reason()));
 
-  // A work that takes a stop token learns from it that it should stop. A group is stopped, paused or waited
+  // A job that takes a stop token learns from it that it should stop. A group is stopped, paused or waited
   // for as a whole.
   for (int i = 0; i < 3; ++i) {
     static_cast<void>(threads.submit(
@@ -60,7 +61,7 @@ int main() {
   threads.stop("watchers");
   threads.wait("watchers");
 
-  // A coroutine as a work: while it waits, its thread runs other works.
+  // A coroutine as a job: while it waits, its thread runs other jobs.
   auto waits = threads.submit([]() -> rota::task<int> {
     co_await rota::sleep_for(1ms);
     co_return 7;

@@ -51,7 +51,7 @@ void sync(pool::thread_pool& p) {
              sum == 6);
 }
 
-// A coroutine as a work. While it waits, its thread runs other works. It is one work from its first line to
+// A coroutine as a job. While it waits, its thread runs other jobs. It is one job from its first line to
 // its last.
 void async(pool::thread_pool& p) {
   auto w = p.submit(
@@ -63,7 +63,7 @@ void async(pool::thread_pool& p) {
   expect("async", w.fetch().value() == 7);
 }
 
-// A callback runs when the work has ended, before the waiters go on. A work without a callback gets the
+// A callback runs when the job has ended, before the waiters go on. A job without a callback gets the
 // default callback of the pool.
 void callback() {
   int defaults = 0;  // one thread: one callback at a time
@@ -99,7 +99,7 @@ void results_by_id(pool::thread_pool& p) {
          two[0]->value() == 1 && two[1]->value() == 2 && third.size() == 1 && third[0].second.value() == 3);
 }
 
-// The queued work with the largest priority begins first. The first work keeps the only thread busy, so that
+// The queued job with the largest priority begins first. The first job keeps the only thread busy, so that
 // all others are queued.
 void priority() {
   pool::thread_pool p({.max_threads = 1});
@@ -116,7 +116,7 @@ void priority() {
   expect("priority", order == "abc");
 }
 
-// Nothing begins before start(). Then the works begin in the order of their submission.
+// Nothing begins before start(). Then the jobs begin in the order of their submission.
 void start_suspended() {
   pool::thread_pool p({.max_threads = 1, .start = pool::start_mode::suspended});
   int ran = 0;
@@ -143,7 +143,7 @@ void group(pool::thread_pool& p) {
   expect("group", most == 1);
 }
 
-// A work that starts after others, with or without their results. If one of them fails, it fails without
+// A job that starts after others, with or without their results. If one of them fails, it fails without
 // having run.
 void dependency(pool::thread_pool& p) {
   auto a = p.submit([] { return 1; });
@@ -162,7 +162,7 @@ void dependency(pool::thread_pool& p) {
   expect("dependency", sum.fetch().value() == 3 && root == bad.id() && bad.fetch().has_exception());
 }
 
-// A retry: after a failure the work is tried again.
+// A retry: after a failure the job is tried again.
 void retry(pool::thread_pool& p) {
   int attempts = 0;
   auto w = p.submit(
@@ -173,14 +173,14 @@ void retry(pool::thread_pool& p) {
   expect("retry", w.fetch().has_value() && attempts == 3);
 }
 
-// A time limit: when it expires, the work is asked to stop.
+// A time limit: when it expires, the job is asked to stop.
 void timeout(pool::thread_pool& p) {
   auto w = p.submit([] { this_work::sleep_for(1h); }, {.timeout = 5ms});
   const auto end = w.fetch();
   expect("timeout", end.is_cancelled() && end.reason() == rota::cancel_reason::timeout);
 }
 
-// Cancel and stop. A work that has not begun is removed. A running work is asked to stop; it notices that at
+// Cancel and stop. A job that has not begun is removed. A running job is asked to stop; it notices that at
 // a checkpoint or when it checks its token.
 void control(pool::thread_pool& p) {
   std::atomic<int> turns{0};
@@ -192,7 +192,7 @@ void control(pool::thread_pool& p) {
     while (!asked.stop_requested()) std::this_thread::yield();
   });
   auto later = p.submit([] {}, {.after = {loop.id()}});
-  const bool is_taken_back = later.cancel();  // it depends on the first work, and so has not begun
+  const bool is_taken_back = later.cancel();  // it depends on the first job, and so has not begun
   while (turns == 0 || other.status() != pool::work_status::running) std::this_thread::yield();
   loop.pause();
   while (loop.status() != pool::work_status::paused) std::this_thread::yield();
@@ -204,8 +204,8 @@ void control(pool::thread_pool& p) {
              other.status() == pool::work_status::succeeded);  // it has checked its token, and returned
 }
 
-// A full queue. rejection::abort: submit() throws. rejection::block waits; caller_runs runs the work on the
-// calling thread; discard_... drops one work.
+// A full queue. rejection::abort: submit() throws. rejection::block waits; caller_runs runs the job on the
+// calling thread; discard_... drops one job.
 void rejection() {
   pool::thread_pool p({.max_threads = 1, .queue_limit = 1, .on_full = pool::rejection::abort});
   std::atomic<bool> open{false};
@@ -233,7 +233,7 @@ void loops(pool::thread_pool& p) {
   expect("loops", sum == std::accumulate(squares.begin(), squares.end(), 0L));
 }
 
-// A watch submits a work for each item of a queue, at most two at a time. An item that fails is put back, at
+// A watch submits a job for each item of a queue, at most two at a time. An item that fails is put back, at
 // most three times.
 void watching(pool::thread_pool& p) {
   pool::source<int> numbers(100);
@@ -277,9 +277,9 @@ void status() {
   expect("status", s.threads == 2 && s.submitted == 10 && s.succeeded == 10 && s.outstanding == 0);
 }
 
-// Nested works: a work waits for works that it has submitted. They go to the queue of its own thread. That
-// thread takes the newest first. An idle thread steals the oldest, which is the largest piece. A waiting work
-// runs other works meanwhile.
+// Nested jobs: a job waits for jobs that it has submitted. They go to the queue of its own thread. That
+// thread takes the newest first. An idle thread steals the oldest, which is the largest piece. A waiting job
+// runs other jobs meanwhile.
 long sum_of(pool::thread_pool& p, std::span<const long> numbers) {
   if (numbers.size() <= 100) return std::accumulate(numbers.begin(), numbers.end(), 0L);
   const auto half = numbers.size() / 2;

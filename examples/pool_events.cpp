@@ -1,4 +1,4 @@
-// An observer receives the events of a pool and of each of its works.
+// An observer receives the events of a pool and of each of its jobs.
 #include <rota/pool/events.hpp>
 #include <rota/pool/thread_pool.hpp>
 

@@ -1,4 +1,4 @@
-// Works that depend on each other. Prints the graph with the run times: pipe the output to `dot -Tsvg`.
+// Jobs that depend on each other. Prints the graph with the run times: pipe the output to `dot -Tsvg`.
 #include <rota/pool/graph.hpp>
 
 #include <cstdio>

@@ -1,7 +1,7 @@
 // Forwards TCP connections to another address, in both directions, until each side has finished.
 //
 //   port_forward 127.0.0.1:8080 192.0.2.7:80    until Ctrl-C
-// port_forward                                forwards to itself, then ends
+//   port_forward                                forwards to itself, then ends
 #include <rota/channel/select.hpp>
 #include <rota/io/copy.hpp>
 #include <rota/io/limited.hpp>

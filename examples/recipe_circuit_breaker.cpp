@@ -156,8 +156,8 @@ rota::task<bool> several_callers() {
   co_return !refused.has_value() && holds_beside_a_cancelled_call && holds_beside_a_late_answer && is_closed;
 }
 
-/// The breaker needs all its callers on one worker. run() would run this task on its own thread, so it spawns
-/// the callers as a task.
+/// Spawns the callers as one task, because the breaker needs all its callers on one worker: run() runs this
+/// task on the calling thread, which is not a worker.
 rota::task<bool> run() {
   auto on_the_worker = rota::spawn([]() -> rota::task<bool> {
     const bool first = co_await one_caller();

@@ -20,7 +20,7 @@ struct book {
 
 void note(book& b, std::string what) { b.entries.push_back(std::move(what)); }
 
-/// Suspends between the check and the change. No other task of the strand runs in between.
+/// Suspends between the check and the change. No other function of the strand runs in between.
 rota::task<int> pays(book& b, int amount) {
   if (b.balance < amount) throw std::runtime_error("not enough");
   co_await rota::yield();
