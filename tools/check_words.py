@@ -3,7 +3,7 @@
 
 A thread, a task and a caller are no persons: comments, messages and documents name them. tools/words.json says how many words for
 persons, and how many lines of more than 110 columns, each folder may have; a folder without an entry may have none. `--accept` lowers
-these ceilings to what is there. Nothing raises them.
+these ceilings to what is there. No option raises one.
 """
 import collections
 import json
@@ -77,10 +77,16 @@ def too_many(counts, places, ceilings):
                 yield "\n".join([f"{folder}: {now[unit]} {unit}, {now[unit] - ceiling} above the ceiling of {ceiling}", *places[folder]])
 
 
-def accept(path, counts, ceilings):
-    lower = {folder: {unit: min(now[unit], ceilings.get(folder, {}).get(unit, now[unit])) for unit in UNITS}
-             for folder, now in sorted(counts.items()) if any(now.values())}
-    path.write_text(json.dumps(lower, indent=1) + "\n")
+def accept(path, counts):
+    """Lowers the ceilings to the counts. The first file takes the counts as they are."""
+    ceilings = ceilings_of(path)
+    lower = {folder: {unit: min(now[unit], ceilings.get(folder, {}).get(unit, 0)) if path.exists() else now[unit] for unit in UNITS}
+             for folder, now in sorted(counts.items())}
+    path.write_text(json.dumps({folder: each for folder, each in lower.items() if any(each.values())}, indent=1) + "\n")
+
+
+def ceilings_of(path):
+    return json.loads(path.read_text()) if path.exists() else {}
 
 
 def main():
@@ -89,12 +95,10 @@ def main():
         sys.argv.remove("--accept")
     root = project.root_from_arguments()
     paths = [p for p in project.all_files(root) if p.name != LICENCE]
-    stored = root / CEILINGS
-    ceilings = json.loads(stored.read_text()) if stored.exists() else {}
     counts, places = counts_of(root, paths)
     if accepts:
-        accept(stored, counts, ceilings)
-        ceilings = json.loads(stored.read_text())
+        accept(root / CEILINGS, counts)
+    ceilings = ceilings_of(root / CEILINGS)
     complaints = [complaint for path in paths for complaint in check(path, root)]
     project.finish(complaints + list(too_many(counts, places, ceilings)), f"{len(paths)} files")
 

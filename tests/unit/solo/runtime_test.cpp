@@ -109,7 +109,7 @@ TEST(solo, an_exception_that_nobody_takes_is_thrown_by_the_call_it_happened_in) 
   testing::runtime rt;
   const auto breaks = []() -> task<> {
     co_await yield();
-    throw std::runtime_error("nobody hears this");
+    throw std::runtime_error("no caller takes this");
   };
   rt.spawn(breaks).detach();
   EXPECT_THROW(rt.run_until_stalled(), std::runtime_error);
