@@ -220,13 +220,12 @@ inline bool any_never(const std::vector<ends>& each) { return all_of(each).never
 /// new tasks. A refused task counts as cancelled, also if it is shielded from the shutdown.
 inline ends of_one_child(const node& n, const ends& of, bool refuses) {
   ends made = of;
-  const bool ends_somehow = of.value || of.cancelled || of.throws != 0;
+  // Behind a shield a refused task ends its parent, whatever the parent's other children would have done.
+  const bool ends_somehow = of.value || of.cancelled || of.throws != 0 || refuses;
   switch (n.what) {
-    case construct::catches: return {.value = ends_somehow, .never = of.never};
+    case construct::catches:
     case construct::end_as_data:
-    case construct::sent_once:
-      // Behind a shield a refused sender is an end as data, whatever the child would have done.
-      return {.value = ends_somehow || refuses, .never = of.never};
+    case construct::sent_once: return {.value = ends_somehow, .never = of.never};
     case construct::repeats:
       made.value = of.value && !n.lasts;
       made.never = of.never || (of.value && n.lasts);
