@@ -428,9 +428,24 @@ TEST_P(fork_on, a_long_search_lets_others_have_their_turn) {
   EXPECT_THROW(handle.join(), cancelled_error);
 }
 
+/// Its destructor waits until `flag` is set.
+class until_set {
+ public:
+  explicit until_set(const std::atomic<bool>& flag) : flag_(flag) {}
+  until_set(const until_set&) = delete;
+  until_set& operator=(const until_set&) = delete;
+  ~until_set() {
+    while (!flag_.load()) std::this_thread::yield();
+  }
+
+ private:
+  const std::atomic<bool>& flag_;
+};
+
 // The stop callback of a sibling runs on the failing child's thread, in the middle of that child's end.
 TEST_P(fork_on, a_failure_whose_consequence_asks_for_the_task) {
   for (int i = 0; i < 100; ++i) {
+    std::atomic<int> hooks{0};
     std::atomic<int> called{0};
     auto work = [&]() -> task<void> {
       std::atomic<bool> ready{false};
@@ -439,10 +454,16 @@ TEST_P(fork_on, a_failure_whose_consequence_asks_for_the_task) {
         throw found("first");
       };
       const auto hooked = [&]() -> task<void> {
+        std::atomic<bool> mine{false};
         const std::stop_callback hook(this_task::stop_token(), [&] {
           static_cast<void>(this_task::cancel_requested());
           called.fetch_add(1);
+          mine.store(true);
         });
+        // The cancellation is recorded before the stop is requested: a sleep that finds the first would destroy
+        // the hook before the second calls it.
+        const until_set last(mine);
+        hooks.fetch_add(1);
         ready.store(true);
         co_await sleep_for(1h);
       };
@@ -450,7 +471,8 @@ TEST_P(fork_on, a_failure_whose_consequence_asks_for_the_task) {
       co_await when_all(both(), both());
     };
     EXPECT_THROW(r.spawn(work).join(), found);
-    EXPECT_GE(called.load(), 1);
+    EXPECT_GE(hooks.load(), 1);
+    EXPECT_EQ(called.load(), hooks.load());
   }
 }
 
