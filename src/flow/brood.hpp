@@ -67,6 +67,7 @@ class brood final : public family {
   void ended(header& child, const ending& how, bool unseen) noexcept override;
   void dropped(header& child, const ending& how) noexcept override;
   [[nodiscard]] header* parent() const noexcept override { return on_behalf_of_; }
+  [[nodiscard]] base::time_point deadline_of_children() const noexcept override { return deadline_; }
 
   /// Notes a failure of the body, which counts like one of a child. `by` counts it if it is not the first.
   void note_failure(const ending& how, scheduler& by) noexcept;

@@ -77,15 +77,21 @@ cancel_reason unwinder::reason_now(header& task) noexcept {
 }
 
 /// Returns true if a shield of a task around this one holds the deadline off from all inside it, until the
-/// shield's limit has passed. A child of a scope ends with its parent, and that task with its own parent.
+/// shield's limit has passed. A child of a scope ends with its parent, and that task with its own parent. A
+/// deadline that a task sets itself does not come from its parent: no shield further out holds that one off.
 bool unwinder::is_held_off_by_parent(const header& task) noexcept {
+  base::time_point inside = base::never;
   for (const header* at = &task;;) {
     // relaxed: set before the child first ran, and not changed: the child has not ended, so neither has its
     // parent.
     const family* const around = at->bond.load(base::order::relaxed);
-    at = around == nullptr ? nullptr : around->parent();
-    if (at == nullptr) return false;
-    if (!at->word.load().exposed() && !task.owner->passed->include(at->deadline.get())) return true;
+    const header* const parent = around == nullptr ? nullptr : around->parent();
+    if (parent == nullptr) return false;
+    const base::time_point inherited = around->deadline_of_children();
+    if (inside < inherited) return false;
+    if (!parent->word.load().exposed() && !task.owner->passed->include(parent->deadline.get())) return true;
+    inside = inherited;
+    at = parent;
   }
 }
 

@@ -403,6 +403,101 @@ TEST(regress, an_inherited_deadline_is_reported_before_a_later_one_inside) {
   EXPECT_EQ(seen, 0);
 }
 
+// --- a shield further out, and a deadline of which it takes a child out, or does not
+
+struct shield_case {
+  bool was_thrown = false;
+  bool is_late = false;
+};
+
+/// Awaits a closure that had no time left. No timer comes between: the only worker is here.
+task<int> awaits_one_without_time(shield_case& x) {
+  const auto around = this_task::deadline();
+  while (std::chrono::steady_clock::now() <= around) {
+  }
+  auto work = spawn_blocking([] { return 1; });
+  while (!work.is_done()) std::this_thread::yield();
+  try {
+    co_return co_await work;
+  } catch (const cancelled_error&) {
+    x.was_thrown = true;
+    throw;
+  }
+}
+task<int> through_a_scope(shield_case& x) {
+  int value = 0;
+  co_await with_scope([&](scope& children) -> task<> {
+    auto work = children.spawn(awaits_one_without_time(x));
+    value = co_await work;
+  });
+  co_return value;
+}
+task<int> through_a_group(shield_case& x) {
+  const auto [end, other] = co_await when_all_settled(awaits_one_without_time(x), two());
+  co_return end.value();
+}
+using way_down = task<int> (*)(shield_case&);
+
+task<> sets_a_deadline(way_down inside, shield_case& x) {
+  const auto end = co_await timeout(1ms, inside(x));
+  x.is_late = !end.has_value();
+}
+task<shield_case> in_a_scope_under_a_shield(way_down inside) {
+  const auto guard = shield(std::chrono::hours(1));
+  shield_case x;
+  co_await with_scope([&](scope& children) -> task<> {
+    children.fork(sets_a_deadline(inside, x));
+    co_return;
+  });
+  co_return x;
+}
+task<shield_case> in_a_group_under_a_shield(way_down inside) {
+  const auto guard = shield(std::chrono::hours(1));
+  shield_case x;
+  co_await when_all(sets_a_deadline(inside, x), two());
+  co_return x;
+}
+
+TEST(regress, a_shield_does_not_hold_off_a_deadline_that_a_child_sets_itself) {
+  runtime rt(with_workers(1));
+  for (const auto around : {&in_a_scope_under_a_shield, &in_a_group_under_a_shield}) {
+    for (const way_down inside : {&through_a_scope, &through_a_group}) {
+      const auto x = rt.spawn(around(inside)).join();
+      EXPECT_TRUE(x.is_late);
+      EXPECT_FALSE(x.was_thrown);
+    }
+  }
+}
+
+/// The deadline holds for the scope. Its body is under a shield, so it goes on, and so do its children.
+task<> shields_the_body(task<int> child) {
+  co_await with_scope([&child](scope& children) -> task<> {
+    auto work = children.spawn(std::move(child));
+    const auto guard = shield(std::chrono::hours(1));
+    static_cast<void>(co_await work.result());
+  });
+}
+/// The deadline of what is inside comes from a shield, but it is one of the task around that holds it off.
+task<int> shields_briefly(way_down inside, shield_case& x) {
+  const auto guard = shield(2ms);
+  co_return co_await inside(x);
+}
+
+TEST(regress, a_shield_in_the_body_of_a_scope_holds_a_deadline_off_from_children_of_children) {
+  runtime rt(with_workers(1));
+  for (const bool briefly : {false, true}) {
+    for (const way_down inside : {&awaits_one_without_time, &through_a_scope, &through_a_group}) {
+      shield_case x;
+      const auto limited = [&]() -> task<> {
+        auto child = briefly ? shields_briefly(inside, x) : inside(x);
+        static_cast<void>(co_await timeout(1ms, shields_the_body(std::move(child))));
+      };
+      rt.spawn(limited).join();
+      EXPECT_TRUE(x.was_thrown);
+    }
+  }
+}
+
 // --- one cancellation holds for a child and for another that it awaits
 
 task<int> awaits_another(join_handle<int> other) { co_return co_await other; }

@@ -1,6 +1,7 @@
 // The receiver of a task's end: the scope, the when_* or the set that started the task.
 #pragma once
 
+#include <chrono>
 #include <exception>
 
 #include <rota/cancel_reason.hpp>
@@ -40,6 +41,8 @@ class ROTA_API family {
   virtual void dropped(header& child, const ending& how) noexcept = 0;
   /// Returns the task that cannot end before its children have ended; null if there is none.
   [[nodiscard]] virtual header* parent() const noexcept = 0;
+  /// Returns the deadline that the children have inherited. Called only if parent() is not null.
+  [[nodiscard]] virtual std::chrono::steady_clock::time_point deadline_of_children() const noexcept = 0;
 
  protected:
   family() = default;
