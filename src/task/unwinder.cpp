@@ -186,9 +186,11 @@ bool unwinder::is_held_off_for_good(const header& task) noexcept {
 void unwinder::note_limits(header& task) noexcept {
   const snapshot now = task.word.load();
   if (now.shields() == 0 || now.has(overridden) || is_held_off_for_good(task)) return;
-  if (!now.has(cancelled) && !has_passed_deadline(task)) return;
+  const region* const last = now.has(cancelled) ? nullptr : outermost_passed(task.regions, nullptr);
+  if (last == nullptr && !now.has(cancelled)) return;
   bool any = false;
   for (region* r = task.regions; r != nullptr; r = r->outer_) {
+    if (r == last) return;  // the shields further out hold nothing off
     if (r->kind_ != region::kind::shield) continue;
     any = true;
     if (r->overridden_) continue;

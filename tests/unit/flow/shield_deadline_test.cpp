@@ -311,6 +311,7 @@ TEST(shield, with_a_limit_before_a_deadline_inside_of_it_does_not_hide_that) {
   s.run_until_idle();
   ASSERT_TRUE(h.is_done());
   EXPECT_FALSE(h.join());
+  EXPECT_EQ(s.overrides, 0) << "it has held nothing off";
 }
 
 TEST(shield, inside_of_a_deadline_that_has_passed_lets_a_deadline_of_its_own_pass) {
@@ -343,25 +344,28 @@ TEST(shield, inside_of_a_deadline_that_has_passed_lets_a_deadline_of_its_own_pas
 }
 
 TEST(shield, outside_of_a_deadline_does_not_hold_it_off_when_the_one_inside_is_overridden) {
-  manual_scheduler s;
-  event never;
-  auto h = s.spawn(
-      [](event& n) -> task<bool> {
-        auto outer = shield(1h);
-        auto r = co_await timeout(10ms, [](event& ev) -> task<> {
-          auto inner = shield(2s);
-          co_await ev();
-        }(n));
-        co_return r.has_value();
-      },
-      std::ref(never));
-  s.run_until_idle();
-  s.advance(10ms);
-  s.run_until_idle();
-  s.advance(2s);
-  s.run_until_idle();
-  EXPECT_FALSE(h.join());
-  EXPECT_EQ(s.overrides, 1);
+  for (const std::chrono::nanoseconds limit : {std::chrono::nanoseconds(1h), std::chrono::nanoseconds(1s)}) {
+    manual_scheduler s;
+    event never;
+    auto h = s.spawn(
+        [](event& n, std::chrono::nanoseconds of_outer) -> task<bool> {
+          auto outer = shield(of_outer);
+          auto r = co_await timeout(10ms, [](event& ev) -> task<> {
+            auto inner = shield(2s);
+            co_await ev();
+          }(n));
+          co_return r.has_value();
+        },
+        std::ref(never),
+        limit);
+    s.run_until_idle();
+    s.advance(10ms);
+    s.run_until_idle();
+    s.advance(2s);
+    s.run_until_idle();
+    EXPECT_FALSE(h.join());
+    EXPECT_EQ(s.overrides, 1) << "the outer one has held nothing off";
+  }
 }
 
 TEST(shield, moves_the_deadline_that_the_task_knows_to_its_own_limit) {
