@@ -139,26 +139,27 @@ bool watchdog::sleep() noexcept {
   std::uint32_t seen = awake;
   // seq_cst: the announcement; the check of the idle word follows. failure: seq_cst: it was told to leave.
   if (!word_.compare_exchange_strong(seen, asleep, base::order::seq_cst, base::order::seq_cst)) return false;
-  if (!tasks_.sleepers().all_parked() || starts_missing_threads() || outside_.any_runs()) first_awake();
-  // NOT IN A MODEL: circles are looked for in builds with asserts, by what a model cannot afford
-  if (looks_for_circles && patience_.count() > 0) {
-    // Nothing moves any more: check once, and again later if that has found a cycle. Then sleep without a
-    // limit.
-    while (circles_.look(tasks_.tasks()) && !sleep_while_asleep(base::now() + circle_period)) {
-    }
-  }
+  if (!tasks_.sleepers().all_parked() || starts_missing_threads()) first_awake();
   sleep_between_lines();
   // acquire: pairs with first_awake() and stop().
   return word_.load(base::order::acquire) != leaving;
 }
 
 /// The word is `asleep` all the time, so each poll that begins meanwhile wakes this thread, and so does the
-/// end of a reported one. The check before each sleep reports the ends that came before the announcement, and
-/// finds a poll of which the thread has missed the bit: see R5 in task/outside_polls.hpp.
+/// end of a reported one. The check before each sleep reports the ends that came before the announcement. It
+/// also finds a poll that began before the announcement, and one of which the thread has missed the bit: see
+/// R3 and R5 in task/outside_polls.hpp.
 void watchdog::sleep_between_lines() noexcept {
+  base::time_point until;
   do {
-    if (look_outside(base::now())) first_awake();
-  } while (!sleep_while_asleep(next_line_outside_));
+    static_cast<void>(look_outside(base::now()));
+    if (outside_.any_runs()) first_awake();
+    until = next_line_outside_;
+    // Nothing moves any more: check once, and again later if that has found a cycle.
+    // NOT IN A MODEL: circles are looked for in builds with asserts, by what a model cannot afford
+    if (looks_for_circles && patience_.count() > 0 && circles_.look(tasks_.tasks()))
+      until = std::min(until, base::now() + circle_period);
+  } while (!sleep_while_asleep(until));
 }
 
 /// Sleeps while the word is `asleep`. Returns false if `until` has passed first.
