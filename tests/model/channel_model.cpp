@@ -152,6 +152,32 @@ TEST(channel_model, a_try_says_full_only_of_a_full_ring) {
   expect_holds(at_random("channel_full random"), body);
 }
 
+// The sender finds the place at the tail while its item is being moved out. Before it looks again, the tail and the head
+// move on: a newer tail with an older head would look like a full ring.
+TEST(channel_model, a_try_does_not_take_a_newer_tail_and_an_older_head_for_a_full_ring) {
+  const auto body = [](execution& e) {
+    auto& x = e.make<shared>(2U);
+    for (const std::uint32_t item : {1U, 2U})
+      check(x.tx->try_send(item) == send_status::sent, "there is room");
+    e.thread("is late", [&x, rx = *x.rx]() mutable {
+      if (const auto got = rx.try_recv()) x.note(*got);
+    });
+    e.thread("replaces", [&x, rx = *x.rx, tx = *x.tx]() mutable {
+      const auto got = rx.try_recv();
+      if (!got.has_value()) return;
+      x.note(*got);
+      if (*got == 2) check(tx.try_send(8) == send_status::sent, "there is room");
+    });
+    e.thread("sends", [tx = *x.tx]() mutable {
+      if (tx.size() == 2) return;
+      check(tx.try_send(4) == send_status::sent, "there is room");
+    });
+  };
+  testing::options stale = exhaustive("channel_full_stale");
+  stale.stale_reads = 1;  // of the head
+  expect_holds(stale, body);
+}
+
 // The same of items.
 TEST(channel_model, a_try_says_empty_only_of_an_empty_ring) {
   const auto body =

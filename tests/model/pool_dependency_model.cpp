@@ -119,6 +119,44 @@ TEST(pool_dependency_model, one_of_two_fails) {
   expect_holds(pool_at_random("after_two pct"), body);
 }
 
+// Nothing but the count of ends orders the first predecessor before the job: the flags publish nothing.
+TEST(pool_dependency_model, the_last_predecessor_to_end_has_seen_the_first) {
+  struct flags {
+    base::atomic<bool> all_are_there{false};
+    base::atomic<bool> first_is_done{false};
+  };
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(2));
+    auto& of = e.make<flags>();
+    // relaxed, all. See above.
+    const auto wait = [](const base::atomic<bool>& flag) {
+      while (!flag.load(base::order::relaxed)) base::yield_thread();
+    };
+    e.thread("submitter", [&w, &of, wait] {
+      record& first = w.of[0];
+      first.handle = w.pool.submit(
+          [&first, &of, wait] {
+            wait(of.all_are_there);
+            first.done.set(7);
+            of.first_is_done.store(true, base::order::relaxed);
+            return 7;
+          },
+          {});
+      w.of[1].done.set(7);
+      w.of[1].handle = w.pool.submit(
+          [&of, wait] {
+            wait(of.first_is_done);
+            return 7;
+          },
+          {});
+      w.submit_after(2, {0, 1});
+      of.all_are_there.store(true, base::order::relaxed);
+      w.of[2].handle.wait();
+    });
+  };
+  expect_holds(pool_at_random("after_two_relaxed pct", 4'000), body);
+}
+
 /// 0 before 1 and 2, both before 3.
 void diamond(execution& e, bool fails, bool cancels) {
   auto& w = e.make<world>(few_threads(2));

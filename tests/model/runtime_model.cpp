@@ -17,6 +17,7 @@ using namespace std::chrono_literals;
 using model::expect_holds;
 using model::guest;
 using model::handover;
+using model::one_worker;
 using model::two_workers;
 using model::whole;
 using model::with_few_threads;
@@ -95,6 +96,27 @@ TEST(runtime_model, a_shutdown_against_everything) {
     });
   };
   expect_holds(whole("runtime_shutdown"), body);
+}
+
+// The same with that one spawn alone: it is counted before the books are closed, or refused.
+TEST(runtime_model, a_shutdown_beside_a_spawn_from_outside) {
+  const auto body = [](execution& e) {
+    auto& between = e.make<handover>();
+    auto& spawns = e.make<model::signal>();
+    e.thread("root", [&] {
+      runtime rt(one_worker());
+      between.leave(rt.handle());
+      spawns.wait();
+    });
+    e.thread("foreign", [&] {
+      const runtime_handle from = between.take();
+      spawns.raise();
+      auto one = from.spawn(for_ever());
+      const auto end = one.wait_for(std::chrono::hours(1));
+      check(end.has_value() && end->is_cancelled(), "it ends as cancelled, begun or not");
+    });
+  };
+  expect_holds(whole("runtime_late_spawn"), body);
 }
 
 // The end of a runtime that cannot start all of its threads.
