@@ -152,8 +152,8 @@ TEST(channel_model, a_try_says_full_only_of_a_full_ring) {
   expect_holds(at_random("channel_full random"), body);
 }
 
-// The sender finds the place at the tail while its item is being moved out. Before it looks again, the tail and the head
-// move on: a newer tail with an older head would look like a full ring.
+// The sender finds the place at the tail while its item is being moved out. Before it looks again, the tail
+// and the head move on: a newer tail with an older head would look like a full ring.
 TEST(channel_model, a_try_does_not_take_a_newer_tail_and_an_older_head_for_a_full_ring) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(2U);

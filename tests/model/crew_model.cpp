@@ -536,8 +536,8 @@ TEST(crew_model, a_job_that_is_handed_over_leaves_a_thread_for_the_work_that_its
   }
 }
 
-// Of two threads one has taken a job, and has not said so yet: what is queued now waits for the other, which sleeps. No third
-// one starts. The sleeper is for the queued job; the job that is handed over is refused.
+// Of two threads one has taken a job, and has not said so yet: what is queued now waits for the other, which
+// sleeps. No third one starts. The sleeper is for the queued job; the job that is handed over is refused.
 TEST(crew_model, a_job_that_is_handed_over_leaves_the_sleeper_to_the_work_if_no_other_thread_can_be_had) {
   const auto body = [](execution& e) {
     auto& b = make_board(e, {2, 3, for_ever});

@@ -1,10 +1,10 @@
 // The receiver of a task's end: the scope, the when_* or the set that started the task.
 #pragma once
 
-#include <chrono>
 #include <exception>
 
 #include <rota/cancel_reason.hpp>
+#include <rota/detail/chrono.hpp>
 #include <rota/detail/config.hpp>
 
 namespace rota::core {

@@ -460,8 +460,8 @@ TEST_P(fork_on, a_failure_whose_consequence_asks_for_the_task) {
           called.fetch_add(1);
           mine.store(true);
         });
-        // The cancellation is recorded before the stop is requested: a sleep that finds the first would destroy
-        // the hook before the second calls it.
+        // The cancellation is recorded before the stop is requested: a sleep that finds the first would
+        // destroy the hook before the second calls it.
         const until_set last(mine);
         hooks.fetch_add(1);
         ready.store(true);
