@@ -101,7 +101,7 @@ TEST_F(https, a_client_that_goes_in_the_middle_of_the_handshake_leaves_its_place
 }
 
 TEST_F(https, a_client_that_is_silent_in_the_handshake_does_not_keep_its_place) {
-  options_.handshake_timeout = std::chrono::milliseconds(50);
+  options_.handshake_timeout = std::chrono::seconds(1);
   options_.max_connections = 1;
   start();
   const client silent(options_.port);
@@ -123,7 +123,7 @@ TEST_F(https, one_connection_too_many_reads_503) {
 }
 
 TEST_F(https, an_idle_client_is_told_that_the_connection_ends) {
-  options_.idle_timeout = std::chrono::milliseconds(50);
+  options_.idle_timeout = std::chrono::seconds(1);
   start();
   EXPECT_EQ(body(talk(get("/small.txt"))), "hello");  // the connection ends with a close_notify, not an error
   EXPECT_EQ(server_->snapshot().idle_timeouts, 1U);

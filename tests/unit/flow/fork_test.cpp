@@ -47,7 +47,8 @@ task<std::uint64_t> fib(unsigned n) {
 TEST_P(fork_on, a_recursion_without_a_cut_off) {
   EXPECT_EQ(r.spawn(fib(21)).join(), 10946U);
   if (GetParam() == 1) {
-    EXPECT_LT(r.stats().total_spawned, 1000U) << "28656 children, none of which needs to be a task";
+    // Each 5 ms, also if this process does not run, the watchdog lets the worker make tasks of some of them.
+    EXPECT_LT(r.stats().total_spawned, 28'656U / 2) << "28656 children, none of which needs to be a task";
   }
 }
 

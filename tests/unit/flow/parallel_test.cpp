@@ -166,13 +166,15 @@ TEST_P(loops_on, a_cancellation_stops_it) {
 
 TEST_P(loops_on, a_timeout_stops_it) {
   std::atomic<std::int64_t> calls{0};
-  auto work = [&]() -> task<bool> {
-    const auto ended = co_await timeout(
-        1ms, parallel_for(std::int64_t{0}, no_end, [&](std::int64_t) { calls.fetch_add(1); }, options));
-    co_return ended.has_value();
-  };
-  EXPECT_FALSE(r.spawn(work).join());
-  EXPECT_GT(calls.load(), 0);
+  // A part may be cancelled before its first item if the machine is slow.
+  for (auto limit = 1ms; calls.load() == 0; limit *= 2) {
+    auto work = [&]() -> task<bool> {
+      const auto ended = co_await timeout(
+          limit, parallel_for(std::int64_t{0}, no_end, [&](std::int64_t) { calls.fetch_add(1); }, options));
+      co_return ended.has_value();
+    };
+    EXPECT_FALSE(r.spawn(work).join());
+  }
 }
 
 TEST_P(loops_on, a_shutdown_stops_it) {

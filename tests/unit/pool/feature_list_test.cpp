@@ -203,6 +203,7 @@ TEST(feature_list, each_count_is_that_of_the_moment) {
       co_return;
     });
     until(coroutine, work_status::running);
+    until([&p] { return p.stats().attempts == 2; });
     const auto queued = p.submit([] {});
     const auto blocked = p.submit([] {}, {.after = {queued.id()}});
     const auto bad = p.submit([] {});

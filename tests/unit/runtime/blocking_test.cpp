@@ -139,7 +139,7 @@ TEST(blocking, an_exception_leaves_block_in_place) {
 
 TEST(blocking, a_role_that_was_lent_is_not_reported_as_stuck) {
   runtime_options o = with_workers(1);
-  o.watchdog = 2ms;
+  o.watchdog = 100ms;
   runtime rt(o);
   struct body {
     static task<> blocked(runtime& r) {
@@ -149,7 +149,7 @@ TEST(blocking, a_role_that_was_lent_is_not_reported_as_stuck) {
       });
       co_return;
     }
-    static task<> doze() { co_await sleep_for(2ms); }
+    static task<> doze() { co_await sleep_for(40ms); }
   };
   ::testing::internal::CaptureStderr();
   rt.spawn(body::blocked(rt)).join();
@@ -359,11 +359,12 @@ TEST(blocking, stuck_workers_are_reported_and_timers_come_late_but_come) {
     }
   };
   std::latch both(2);
+  auto timer = rt.spawn(body::timer());
   auto first = rt.spawn(body::stuck(both, rt));
   auto second = rt.spawn(body::stuck(both, rt));
-  rt.block_on(body::timer());  // on this thread, so it adds no stall
   first.join();
   second.join();
+  timer.join();
   rt.shutdown(1h);
   const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(said.find("worker 0 has run task"), std::string::npos) << said;
