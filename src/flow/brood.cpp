@@ -13,7 +13,8 @@ namespace rota::core {
 
 brood::brood(header* on_behalf_of) noexcept
     : on_behalf_of_(on_behalf_of),
-      deadline_(on_behalf_of == nullptr ? base::never : on_behalf_of->deadline.get()) {
+      deadline_(on_behalf_of == nullptr ? base::never : on_behalf_of->deadline.get()),
+      own_deadline_(on_behalf_of == nullptr ? base::never : core::own_deadline(*on_behalf_of)) {
   if (on_behalf_of != nullptr) waiter_ = make_waker(*on_behalf_of);
 }
 

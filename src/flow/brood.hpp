@@ -26,7 +26,7 @@ namespace rota::core {
 //   broken_      written once, under mutex_, when a failure is noted; read by the task that the scope belongs
 //                to
 //   waiter_      wakes the task that waits for the end: set before the first child, or under mutex_
-//   on_behalf_of_ deadline_   constant
+//   on_behalf_of_ deadline_ own_deadline_   constant
 //
 //   state_  open --stop()--> stopped --try_close()--> closed     open --try_close()--> closed
 //   A child is taken in only while the scope is open. Stopped: all children were asked to stop. Closed: none
@@ -67,7 +67,7 @@ class brood final : public family {
   void ended(header& child, const ending& how, bool unseen) noexcept override;
   void dropped(header& child, const ending& how) noexcept override;
   [[nodiscard]] header* parent() const noexcept override { return on_behalf_of_; }
-  [[nodiscard]] base::time_point deadline_of_children() const noexcept override { return deadline_; }
+  [[nodiscard]] base::time_point own_deadline_of_parent() const noexcept override { return own_deadline_; }
 
   /// Notes a failure of the body, which counts like one of a child. `by` counts it if it is not the first.
   void note_failure(const ending& how, scheduler& by) noexcept;
@@ -119,6 +119,7 @@ class brood final : public family {
   ending first_;
   header* const on_behalf_of_;
   const base::time_point deadline_;
+  const base::time_point own_deadline_;
 };
 
 }  // namespace rota::core

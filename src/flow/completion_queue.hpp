@@ -53,7 +53,7 @@ class completion_queue final : public family {
   void ended(header& child, const ending& how, bool unseen) noexcept override;
   void dropped(header& child, const ending& how) noexcept override;
   [[nodiscard]] header* parent() const noexcept override { return nullptr; }
-  [[nodiscard]] base::time_point deadline_of_children() const noexcept override { return base::never; }
+  [[nodiscard]] base::time_point own_deadline_of_parent() const noexcept override { return base::never; }
 
   /// Sets the waiter, which every end wakes. Throws `errc::already_joined` if another task waits.
   void set_waiter(waker w);

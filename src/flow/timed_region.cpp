@@ -15,7 +15,8 @@ void timed_region::enter(activation& task, promise_base* frame, time_point at) n
   armed_ = false;
   at_ = at;
   deadline_outside_ = header_of(task).deadline.get();
-  header_of(task).deadline.set(deadline_inside());
+  header_of(task).deadline.set(inside_of(deadline_outside_));
+  own_deadline_ = inside_of(own_deadline_);
 }
 
 /// The region is usually the innermost one. But a shield that was moved outward may be inside of one that
@@ -24,11 +25,14 @@ void timed_region::leave() noexcept {
   timer_.disarm();
   armed_ = false;
   time_point deadline = deadline_outside_;
+  time_point own = outer() == nullptr ? base::never : outer()->own_deadline();
   for (region* r = inner(); r != nullptr; r = r->inner()) {
     if (timed_region* const timed = r->as_timed()) {
       timed->deadline_outside_ = deadline;
-      deadline = timed->deadline_inside();
+      deadline = timed->inside_of(deadline);
+      own = timed->inside_of(own);
     }
+    r->own_deadline_ = own;
   }
   header_of(task()).deadline.set(deadline);
   unlink();
@@ -43,8 +47,8 @@ void timed_region::take_over(timed_region& from) noexcept {
   from.armed_ = false;
 }
 
-base::time_point timed_region::deadline_inside() const noexcept {
-  return what() == kind::deadline ? std::min(deadline_outside_, at_) : std::max(deadline_outside_, at_);
+base::time_point timed_region::inside_of(time_point outside) const noexcept {
+  return what() == kind::deadline ? std::min(outside, at_) : std::max(outside, at_);
 }
 
 /// Also reads the clock: a thread that is busy with this task may be the one that should have fired the

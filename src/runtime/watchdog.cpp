@@ -172,7 +172,7 @@ bool watchdog::sleep_while_asleep(base::time_point until) noexcept {
   return true;
 }
 
-// NOT IN A MODEL: see sleep()
+// NOT IN A MODEL: see sleep_between_lines()
 void watchdog::look_for_circles(base::time_point now) noexcept {
   if (!looks_for_circles || patience_.count() == 0 || now < next_circle_look_) return;
   next_circle_look_ = now + circle_period;

@@ -257,8 +257,9 @@ header* fork_group::parent() const noexcept {
   return static_cast<header*>(inside->frame_->root);
 }
 
-/// The parent is suspended in the co_await of this group, so its regions are those that the children inherit.
-base::time_point fork_group::deadline_of_children() const noexcept { return parent()->deadline.get(); }
+/// The parent is suspended in the co_await of this group: no thread changes its regions until the children
+/// have ended. A parent in place has none.
+base::time_point fork_group::own_deadline_of_parent() const noexcept { return own_deadline(*parent()); }
 
 header& fork_group::make_task_of(promise_base& child,
                                  scheduler& by,

@@ -77,21 +77,19 @@ cancel_reason unwinder::reason_now(header& task) noexcept {
 }
 
 /// Returns true if a shield of a task around this one holds the deadline off from all inside it, until the
-/// shield's limit has passed. A child of a scope ends with its parent, and that task with its own parent. A
-/// deadline that a task sets itself does not come from its parent: no shield further out holds that one off.
+/// shield's limit has passed. A child ends with its parent, and that task with its own parent. But a deadline
+/// that the parent itself has set around its children comes from no task further out, and no shield there
+/// holds it off.
 bool unwinder::is_held_off_by_parent(const header& task) noexcept {
-  base::time_point inside = base::never;
+  const passed_deadlines& passed = *task.owner->passed;
   for (const header* at = &task;;) {
     // relaxed: set before the child first ran, and not changed: the child has not ended, so neither has its
     // parent.
     const family* const around = at->bond.load(base::order::relaxed);
-    const header* const parent = around == nullptr ? nullptr : around->parent();
-    if (parent == nullptr) return false;
-    const base::time_point inherited = around->deadline_of_children();
-    if (inside < inherited) return false;
-    if (!parent->word.load().exposed() && !task.owner->passed->include(parent->deadline.get())) return true;
-    inside = inherited;
-    at = parent;
+    at = around == nullptr ? nullptr : around->parent();
+    if (at == nullptr) return false;
+    if (!at->word.load().exposed() && !passed.include(at->deadline.get())) return true;
+    if (passed.include(around->own_deadline_of_parent())) return false;
   }
 }
 
@@ -181,25 +179,38 @@ bool unwinder::is_held_off_for_good(const header& task) noexcept {
   return r != nullptr && has_no_limit(*r);
 }
 
-/// Notes the shields of which the limit has passed while a cancellation or a deadline waits behind them. When
-/// this holds for all of them, they no longer count.
+/// Notes the shields of which the limit has passed while a cancellation or a deadline from outside of them
+/// waits for them. A shield further out that still holds that off is watched instead.
 void unwinder::note_limits(header& task) noexcept {
+  // relaxed: an announcement that is seen too late arrives as a cancellation. Read before the word, as in
+  // standing_of().
+  const bool announced = task.announced.load(base::order::relaxed);
   const snapshot now = task.word.load();
   if (now.shields() == 0 || now.has(overridden) || is_held_off_for_good(task)) return;
-  const region* const last = now.has(cancelled) ? nullptr : outermost_passed(task.regions, nullptr);
-  if (last == nullptr && !now.has(cancelled)) return;
+  const bool for_all = announced || now.has(cancelled);
+  if (!for_all && !has_passed_deadline(task)) return;
+  region* from = task.regions;
   bool any = false;
-  for (region* r = task.regions; r != nullptr; r = r->outer_) {
-    if (r == last) return;  // the shields further out hold nothing off
-    if (r->kind_ != region::kind::shield) continue;
-    any = true;
-    if (r->overridden_) continue;
-    if (!r->passed()) return r->watch();
-    r->overridden_ = true;
-    task.owner->ops->shield_overridden(*task.owner, task);
+  for (region* r = from; r != nullptr; r = r->outer_) {
+    if (r->kind_ == region::kind::shield) {
+      any = true;
+      if (!r->overridden_ && !r->passed()) return r->watch();
+    } else if (r->may_give_up() && r->passed()) {
+      override_shields(task, std::exchange(from, r), r);
+    }
   }
+  if (!for_all) return;
+  override_shields(task, from, nullptr);
   // The owner is running, so this only sets flags, and wakes no task.
   if (any) static_cast<void>(task.word.override_shield());
+}
+
+/// The limits of all shields from `from` up to `to` have passed, and something waits for them.
+void unwinder::override_shields(header& task, region* from, const region* to) noexcept {
+  for (region* r = from; r != to; r = r->outer_) {
+    if (r->kind_ != region::kind::shield || std::exchange(r->overridden_, true)) continue;
+    task.owner->ops->shield_overridden(*task.owner, task);
+  }
 }
 
 /// Returns the outermost deadline that has passed and that no shield inside of it holds off.
@@ -358,6 +369,7 @@ void region::link(activation& task, promise_base* frame) noexcept {
   // not null in a region that is linked again and was left before the one inside it
   inner_ = nullptr;
   outer_ = task.regions;
+  own_deadline_ = core::own_deadline(task);
   if (outer_ != nullptr) outer_->inner_ = this;
   task.regions = this;
   task.watched = true;
@@ -381,6 +393,7 @@ void region::relink(region& from) noexcept {
   outer_ = from.outer_;
   inner_ = from.inner_;
   overridden_ = from.overridden_;
+  own_deadline_ = from.own_deadline_;
   (inner_ == nullptr ? task_->regions : inner_->outer_) = this;
   if (outer_ != nullptr) outer_->inner_ = this;
   linked_ = true;

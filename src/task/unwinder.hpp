@@ -87,6 +87,7 @@ class unwinder {
   static bool must_begin(header& task) noexcept;
   static bool is_held_off_for_good(const header& task) noexcept;
   static void note_limits(header& task) noexcept;
+  static void override_shields(header& task, region* from, const region* to) noexcept;
   static region* passed_deadline(header& task) noexcept;
   static region* outermost_passed(region* from, const region* to) noexcept;
   static bool has_no_limit(region& shield) noexcept;

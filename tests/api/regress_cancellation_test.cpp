@@ -406,17 +406,20 @@ TEST(regress, an_inherited_deadline_is_reported_before_a_later_one_inside) {
 // --- a shield further out, and a deadline of which it takes a child out, or does not
 
 struct shield_case {
+  std::chrono::steady_clock::time_point until;
+  bool has_awaited = false;
   bool was_thrown = false;
   bool is_late = false;
 };
 
 /// Awaits a closure that had no time left. No timer comes between: the only worker is here.
 task<int> awaits_one_without_time(shield_case& x) {
-  const auto around = this_task::deadline();
+  const auto around = std::max(this_task::deadline(), x.until);
   while (std::chrono::steady_clock::now() <= around) {
   }
   auto work = spawn_blocking([] { return 1; });
   while (!work.is_done()) std::this_thread::yield();
+  x.has_awaited = true;
   try {
     co_return co_await work;
   } catch (const cancelled_error&) {
@@ -439,7 +442,7 @@ task<int> through_a_group(shield_case& x) {
 using way_down = task<int> (*)(shield_case&);
 
 task<> sets_a_deadline(way_down inside, shield_case& x) {
-  const auto end = co_await timeout(1ms, inside(x));
+  const auto end = co_await timeout(20ms, inside(x));
   x.is_late = !end.has_value();
 }
 task<shield_case> in_a_scope_under_a_shield(way_down inside) {
@@ -464,6 +467,7 @@ TEST(regress, a_shield_does_not_hold_off_a_deadline_that_a_child_sets_itself) {
     for (const way_down inside : {&through_a_scope, &through_a_group}) {
       const auto x = rt.spawn(around(inside)).join();
       EXPECT_TRUE(x.is_late);
+      EXPECT_TRUE(x.has_awaited);
       EXPECT_FALSE(x.was_thrown);
     }
   }
@@ -477,23 +481,76 @@ task<> shields_the_body(task<int> child) {
     static_cast<void>(co_await work.result());
   });
 }
-/// The deadline of what is inside comes from a shield, but it is one of the task around that holds it off.
+using child_of_the_scope = task<int> (*)(way_down, shield_case&);
+
+task<shield_case> under_a_shielded_body(child_of_the_scope child, way_down inside) {
+  shield_case x;
+  // The result of the body wins, also if it is late.
+  static_cast<void>(co_await timeout(20ms, shields_the_body(child(inside, x))));
+  co_return x;
+}
+
+task<int> sets_none(way_down inside, shield_case& x) { return inside(x); }
+/// The deadline inside is the limit of the shield, but it is the deadline around the scope that ends the task.
 task<int> shields_briefly(way_down inside, shield_case& x) {
-  const auto guard = shield(2ms);
+  const auto guard = shield(30ms);
   co_return co_await inside(x);
 }
 
 TEST(regress, a_shield_in_the_body_of_a_scope_holds_a_deadline_off_from_children_of_children) {
   runtime rt(with_workers(1));
-  for (const bool briefly : {false, true}) {
+  for (const child_of_the_scope child : {&sets_none, &shields_briefly}) {
     for (const way_down inside : {&awaits_one_without_time, &through_a_scope, &through_a_group}) {
-      shield_case x;
-      const auto limited = [&]() -> task<> {
-        auto child = briefly ? shields_briefly(inside, x) : inside(x);
-        static_cast<void>(co_await timeout(1ms, shields_the_body(std::move(child))));
-      };
-      rt.spawn(limited).join();
-      EXPECT_TRUE(x.was_thrown);
+      EXPECT_TRUE(rt.spawn(under_a_shielded_body(child, inside)).join().was_thrown);
+    }
+  }
+}
+
+task<int> sets_a_later_one(way_down inside, shield_case& x) {
+  x.until = std::chrono::steady_clock::now() + 30ms;
+  const auto end = co_await with_deadline(x.until, inside(x));
+  x.is_late = !end.has_value();
+  co_return 0;
+}
+task<int> sets_the_same(way_down inside, shield_case& x) {
+  const auto end = co_await with_deadline(this_task::deadline(), inside(x));
+  x.is_late = !end.has_value();
+  co_return 0;
+}
+task<int> sets_one_around_a_shield(way_down inside, shield_case& x) {
+  const auto end = co_await timeout(1ms, shields_briefly(inside, x));
+  x.is_late = !end.has_value();
+  co_return 0;
+}
+
+task<int> lowers(shield_guard guard, way_down inside, shield_case& x) {
+  {
+    const auto gone = std::move(guard);
+  }
+  co_return co_await inside(x);
+}
+task<int> raises_and_lowers(way_down inside, shield_case& x) {
+  auto guard = shield(std::chrono::hours(1));
+  static_cast<void>(co_await timeout(std::chrono::hours(1), lowers(std::move(guard), inside, x)));
+  co_return 0;
+}
+task<int> sets_one_around_a_shield_that_is_gone(way_down inside, shield_case& x) {
+  const auto end = co_await timeout(1ms, raises_and_lowers(inside, x));
+  x.is_late = !end.has_value();
+  co_return 0;
+}
+
+TEST(regress, a_shield_in_the_body_of_a_scope_holds_off_no_deadline_that_a_child_sets_itself) {
+  runtime rt(with_workers(1));
+  for (const child_of_the_scope child : {&sets_a_later_one,
+                                         &sets_the_same,
+                                         &sets_one_around_a_shield,
+                                         &sets_one_around_a_shield_that_is_gone}) {
+    for (const way_down inside : {&through_a_scope, &through_a_group}) {
+      const auto x = rt.spawn(under_a_shielded_body(child, inside)).join();
+      EXPECT_TRUE(x.is_late);
+      EXPECT_TRUE(x.has_awaited);
+      EXPECT_FALSE(x.was_thrown);
     }
   }
 }

@@ -8,6 +8,7 @@
 
 #include <rota/cancel_reason.hpp>
 #include <rota/detail/base.hpp>
+#include <rota/detail/chrono.hpp>
 
 namespace rota {
 class leaf;
@@ -166,6 +167,9 @@ class ROTA_API region {
   /// cancelled.
   [[nodiscard]] bool stopped_here() const noexcept { return stopped_here_; }
   [[nodiscard]] cancel_reason reason() const noexcept { return reason_; }
+  /// Returns the deadline at this place that the task's own regions make: this one, and those around it. The
+  /// deadline that the task has inherited does not count.
+  [[nodiscard]] std::chrono::steady_clock::time_point own_deadline() const noexcept { return own_deadline_; }
 
  protected:
   ~region();                                                  // unlinks
@@ -182,6 +186,7 @@ class ROTA_API region {
   explicit region(kind k) noexcept : kind_(k), linked_(false) {}
 
  private:
+  friend class timed_region;
   friend class unwinder;
 
   activation* task_ = nullptr;
@@ -189,6 +194,7 @@ class ROTA_API region {
   region* inner_ = nullptr;
   promise_base* frame_ = nullptr;
   region* saved_target_ = nullptr;  // catcher: the target of the interrupted unwinding
+  std::chrono::steady_clock::time_point own_deadline_{};
   kind kind_;
   bool is_target_ = false;  // the target of the current or interrupted unwinding
   bool stopped_here_ = false;
@@ -197,5 +203,11 @@ class ROTA_API region {
   bool linked_ = true;
   cancel_reason reason_ = cancel_reason::none;
 };
+
+/// Returns the deadline at the innermost place of the task that its own regions make.
+[[nodiscard]] inline std::chrono::steady_clock::time_point own_deadline(const activation& task) noexcept {
+  return task.regions == nullptr ? std::chrono::steady_clock::time_point::max()
+                                 : task.regions->own_deadline();
+}
 
 }  // namespace rota::core

@@ -127,7 +127,7 @@ class ROTA_API fork_group : public leaf, public family {
   void ended(header& child, const ending& how, bool unseen) noexcept final;
   void dropped(header& child, const ending& how) noexcept final;
   [[nodiscard]] header* parent() const noexcept final;
-  [[nodiscard]] std::chrono::steady_clock::time_point deadline_of_children() const noexcept final;
+  [[nodiscard]] std::chrono::steady_clock::time_point own_deadline_of_parent() const noexcept final;
 
   template <class Promise>
   [[gnu::always_inline]] std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) {

@@ -35,7 +35,8 @@ class ROTA_API timed_region : public region {
   void take_over(timed_region& from) noexcept;
 
  private:
-  [[nodiscard]] time_point deadline_inside() const noexcept;
+  /// Returns the deadline inside of this region, if `outside` is the one around it.
+  [[nodiscard]] time_point inside_of(time_point outside) const noexcept;
 
   time_point at_{};
   time_point deadline_outside_{};

@@ -368,6 +368,65 @@ TEST(shield, outside_of_a_deadline_does_not_hold_it_off_when_the_one_inside_is_o
   }
 }
 
+TEST(shield, whose_limit_has_passed_is_not_overridden_while_another_one_around_it_holds) {
+  manual_scheduler s;
+  event e;
+  event never;
+  auto h = s.spawn(
+      [](event& first, event& n) -> task<> {
+        auto outer = shield(1h);
+        {
+          auto inner = shield(1s);
+          co_await first();
+        }
+        co_await n();
+      },
+      std::ref(e),
+      std::ref(never));
+  s.run_until_idle();
+  h.cancel();
+  s.run_until_idle();
+  s.advance(2s);
+  s.run_until_idle();
+  e.fire();
+  s.run_until_idle();
+  EXPECT_EQ(s.overrides, 0);
+  EXPECT_FALSE(h.is_done());
+  s.advance(1h);
+  s.run_until_idle();
+  EXPECT_EQ(s.overrides, 1) << "the outer one alone";
+  EXPECT_EQ(s.cancelled, 1);
+}
+
+// A cancellation that is announced comes from further out than the deadline.
+TEST(shield, lets_an_announced_cancellation_through_before_a_deadline_around_it) {
+  manual_scheduler s;
+  event never;
+  journal log;
+  core::header* me = nullptr;
+  auto h = s.spawn(
+      [](event& n, journal& j, core::header*& out) -> task<> {
+        out = core::current_task();
+        static_cast<void>(co_await timeout(1s, [](event& ev) -> task<> {
+          auto guard = shield(2s);
+          co_await ev();
+        }(n)));
+        j.add("late");
+      },
+      std::ref(never),
+      std::ref(log),
+      std::ref(me));
+  s.run_until_idle();
+  core::announce_cancel(*me);
+  s.advance(3s);
+  s.run_until_idle();
+  EXPECT_EQ(log.text(), "");
+  h.cancel();
+  s.run_until_idle();
+  EXPECT_EQ(log.text(), "");
+  EXPECT_EQ(s.cancelled, 1);
+}
+
 TEST(shield, moves_the_deadline_that_the_task_knows_to_its_own_limit) {
   manual_scheduler s;
   auto h = s.spawn(
