@@ -414,11 +414,11 @@ void pool_core::begin_attempt(work_core& w) noexcept {
   }
   count_one(total::attempts);
   work_extras* const e = w.extras;
-  if (e != nullptr) w.began_at = e->segment_began = base::now();
+  if (e != nullptr) {
+    w.began_at = e->segment_began = base::now();
+    if (e->attempt == 0 && e->options.timeout.from == timeout_from::start) arm_timeout(w, w.began_at);
+  }
   events.tell(error_from::work_started, {w.id}, [&](observer& each) { each.work_started({w.id}); });
-  // Last: observers hear of the start before they hear that its limit has passed.
-  if (e != nullptr && e->attempt == 0 && e->options.timeout.from == timeout_from::start)
-    arm_timeout(w, w.began_at);
 }
 
 void pool_core::end_attempt(work_core& w) noexcept {

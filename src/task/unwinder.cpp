@@ -188,10 +188,12 @@ void unwinder::note_limits(header& task) noexcept {
   const snapshot now = task.word.load();
   if (now.shields() == 0 || now.has(overridden) || is_held_off_for_good(task)) return;
   const bool for_all = announced || now.has(cancelled);
-  if (!for_all && !has_passed_deadline(task)) return;
+  // The shields further out than this region hold nothing off.
+  const region* const last = for_all ? nullptr : outermost_passed(task.regions, nullptr);
+  if (!for_all && last == nullptr) return;
   region* from = task.regions;
   bool any = false;
-  for (region* r = from; r != nullptr; r = r->outer_) {
+  for (region* r = from; r != last; r = r->outer_) {
     if (r->kind_ == region::kind::shield) {
       any = true;
       if (!r->overridden_ && !r->passed()) return r->watch();
@@ -199,10 +201,9 @@ void unwinder::note_limits(header& task) noexcept {
       override_shields(task, std::exchange(from, r), r);
     }
   }
-  if (!for_all) return;
-  override_shields(task, from, nullptr);
+  override_shields(task, from, last);
   // The owner is running, so this only sets flags, and wakes no task.
-  if (any) static_cast<void>(task.word.override_shield());
+  if (for_all && any) static_cast<void>(task.word.override_shield());
 }
 
 /// The limits of all shields from `from` up to `to` have passed, and something waits for them.

@@ -368,6 +368,28 @@ TEST(shield, outside_of_a_deadline_does_not_hold_it_off_when_the_one_inside_is_o
   }
 }
 
+TEST(shield, around_a_deadline_that_passes_gets_no_timer) {
+  manual_scheduler s;
+  event never;
+  event e;
+  auto h = s.spawn(
+      [](event& n, event& after) -> task<bool> {
+        auto guard = shield(1h);
+        auto r = co_await timeout(10ms, n());
+        co_await after();
+        co_return r.has_value();
+      },
+      std::ref(never),
+      std::ref(e));
+  s.run_until_idle();
+  s.advance(10ms);
+  s.run_until_idle();
+  EXPECT_EQ(s.shard.earliest(), base::never);
+  e.fire();
+  s.run_until_idle();
+  EXPECT_FALSE(h.join());
+}
+
 TEST(shield, whose_limit_has_passed_is_not_overridden_while_another_one_around_it_holds) {
   manual_scheduler s;
   event e;

@@ -168,7 +168,7 @@ std::vector<row> rows_of_runs() {
                until([&s] { return !s.heard->named("timed out").empty(); });
                return 7;
              },
-             {.timeout = {1ms, on_timeout::notify}});
+             {.timeout = {50ms, on_timeout::notify}});
        },
        status::succeeded,
        {"started", "timed out", "ended", "callback"},
@@ -178,7 +178,7 @@ std::vector<row> rows_of_runs() {
        &pool_stats::succeeded,
        2},
       {"timeout_that_stops",
-       [](scene& s) { plain(s, sleep_long, {.timeout = {1ms}}); },
+       [](scene& s) { plain(s, sleep_long, {.timeout = {50ms}}); },
        status::stopped,
        {"started", "timed out", "stopped", "callback"},
        kind::cancelled,
@@ -186,7 +186,7 @@ std::vector<row> rows_of_runs() {
        fails,
        &pool_stats::stopped},
       {"timeout_that_forces",
-       [](scene& s) { plain(s, sleep_long, {.timeout = {1ms, on_timeout::force_stop}}); },
+       [](scene& s) { plain(s, sleep_long, {.timeout = {50ms, on_timeout::force_stop}}); },
        status::force_stopped,
        {"started", "timed out", "stopped", "callback"},
        kind::cancelled,

@@ -347,7 +347,7 @@ TEST(blocking, threads_that_are_to_be_kept_stay) {
 // Scenario 16: both workers blocked in user code, until both are reported.
 TEST(blocking, stuck_workers_are_reported_and_timers_come_late_but_come) {
   runtime_options o = with_workers(2);
-  o.watchdog = 1ms;
+  o.watchdog = 20ms;
   runtime rt(o);
   ::testing::internal::CaptureStderr();
   struct body {
