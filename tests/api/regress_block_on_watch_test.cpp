@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <functional>
 #include <latch>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -190,6 +191,22 @@ struct waiting {
 
 task<> until_set(sync::event& go) { co_await go.wait(); }
 
+/// An executor that joins its thread in a blocking section: that thread may be without a processor for long.
+class one_thread {
+ public:
+  one_thread() = default;
+  one_thread(const one_thread&) = delete;
+  one_thread& operator=(const one_thread&) = delete;
+  ~one_thread() {
+    block_in_place([this] { made_.reset(); });
+  }
+  gate::executor& operator*() noexcept { return *made_; }
+  gate::executor* operator->() noexcept { return &*made_; }
+
+ private:
+  std::optional<gate::executor> made_{std::in_place, 1U};
+};
+
 constexpr waiting ways[] = {
     {"await",
      [](runtime&, sync::event& go, std::latch& has_begun) -> task<> {
@@ -235,8 +252,8 @@ constexpr waiting ways[] = {
     {"mailbox_join",
      [](runtime&, sync::event& go, std::latch& has_begun) -> task<> {
        this_task::set_name("waits");
-       gate::executor threads(1);
-       auto box = threads.make_mailbox<int>([&go](int) { go.blocking_wait(); });
+       one_thread threads;
+       auto box = threads->make_mailbox<int>([&go](int) { go.blocking_wait(); });
        EXPECT_EQ(box.send(1), gate::send_status::sent);
        has_begun.count_down();
        box.close();
@@ -246,8 +263,8 @@ constexpr waiting ways[] = {
     {"mailbox_drain",
      [](runtime&, sync::event& go, std::latch& has_begun) -> task<> {
        this_task::set_name("waits");
-       gate::executor threads(1);
-       const auto box = threads.make_mailbox<int>([&go](int) { go.blocking_wait(); });
+       one_thread threads;
+       const auto box = threads->make_mailbox<int>([&go](int) { go.blocking_wait(); });
        EXPECT_EQ(box.send(1), gate::send_status::sent);
        has_begun.count_down();
        box.drain();
@@ -256,8 +273,8 @@ constexpr waiting ways[] = {
     {"actor_call_for",
      [](runtime&, sync::event& go, std::latch& has_begun) -> task<> {
        this_task::set_name("waits");
-       gate::executor threads(1);
-       const gate::actor<int> number(threads, [] { return 3; });
+       one_thread threads;
+       const gate::actor<int> number(*threads, [] { return 3; });
        has_begun.count_down();
        const auto got = number.call_for(1h, [&go](int& it) {
          go.blocking_wait();

@@ -41,8 +41,8 @@ class ROTA_API family {
   virtual void dropped(header& child, const ending& how) noexcept = 0;
   /// Returns the task that cannot end before its children have ended; null if there is none.
   [[nodiscard]] virtual header* parent() const noexcept = 0;
-  /// Returns the deadline that the parent's own regions make around the children. Called by a thread that runs
-  /// a child, if parent() is not null.
+  /// Returns the deadline that the parent's own regions make around the children. Called by a thread that
+  /// runs a child, if parent() is not null.
   [[nodiscard]] virtual std::chrono::steady_clock::time_point own_deadline_of_parent() const noexcept = 0;
 
  protected:

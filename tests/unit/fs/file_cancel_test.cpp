@@ -129,9 +129,11 @@ TEST_F(fs_cancel, what_no_thread_has_begun_never_is) {
       ADD_FAILURE() << "it was cancelled";
     };
     join_handle<void> h = rt.spawn(makes);
-    wait_until([&] { return begun.load(); });
+    wait_until(
+        [&] { return begun.load() && rt.stats().blocking_queued == 1; });  // its closure is in the line
     h.cancel();
-    rt.spawn([]() -> task<void> { co_return; }).join();  // runs after it, on the only worker
+    // On the only worker, not on this thread: after two of them the cancellation has reached the closure.
+    for (int i = 0; i < 2; ++i) test::join_on_worker(rt.spawn([]() -> task<void> { co_return; }));
     busy.done = true;
     rt.block_on(end_of(h));
   }

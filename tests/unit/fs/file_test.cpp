@@ -509,7 +509,7 @@ TEST_F(fs_file, what_is_read_past_the_memory_of_the_system_is_not_read_in_place)
   all.push_back(rt.spawn([&] { return reads(adopted, second); }));
   all.push_back(rt.spawn(reads_v));
   // Runs after them, on the only worker.
-  rt.spawn([]() -> task<void> { co_return; }).join();
+  test::join_on_worker(rt.spawn([]() -> task<void> { co_return; }));
   EXPECT_EQ(over, 0);
   done = true;
   held.join();

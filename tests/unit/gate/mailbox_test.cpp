@@ -281,14 +281,14 @@ TEST(a_mailbox, takes_several_at_a_time) {
   std::vector<std::string> seen;
   auto box = threads.make_mailbox<std::string>([&](std::string&& s) { seen.push_back(std::move(s)); },
                                                {.capacity = 3});
-  box.pause();
+  threads.pause();
   std::array<std::string, 4> words{"one", "two", "three", "four"};
   const sent_count first = box.send_n(words);
   EXPECT_EQ(first.count, 3U);
   EXPECT_EQ(first.status, send_status::full);
   EXPECT_EQ(words[3], "four");
   EXPECT_EQ(box.send_n({}).count, 0U);
-  box.resume();
+  threads.resume();
   box.drain();
   EXPECT_EQ(seen, (std::vector<std::string>{"one", "two", "three"}));
   EXPECT_LE(box.stats().visits, 2U) << "a round for the drain's question, and one for them all, at most";

@@ -13,6 +13,7 @@ namespace rota::pool::test {
 
 /// State of a body that ignores every stop until the test sets `end`. The body may outlive the test.
 struct stubborn {
+  std::atomic<bool> begun{false};
   std::atomic<bool> end{false};
   std::atomic<bool> ended{false};
 };
@@ -60,6 +61,7 @@ class scene {
   void submit_stubborn() {
     keeps_on_ = std::make_shared<stubborn>();
     submit_alone([mine = keeps_on_] {
+      mine->begun = true;
       until([&] { return mine->end.load(); });
       mine->ended = true;
       return 0;
@@ -84,7 +86,8 @@ class scene {
   void submit_alone(F body) {
     w = p->submit(std::move(body),
                   {.callback = [this](const work_end& e) { heard->call_back(e); }, .store_result = true});
-    until(w, work_status::running);
+    // Observers hear of the start after its status is `running`, and the grace is short.
+    until([this] { return keeps_on_->begun.load(); });
     waiter_.emplace([this] {
       EXPECT_TRUE(p->wait(w.id()));
       woken = true;

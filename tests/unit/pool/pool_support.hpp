@@ -97,8 +97,14 @@ class gate {
 class blocker {
  public:
   explicit blocker(thread_pool& p, const work_options& how = {})
-      : work_(p.submit([this] { gate_.pass(); }, how)) {
-    until(work_, work_status::running);
+      : work_(p.submit(
+            [this] {
+              begun_ = true;
+              gate_.pass();
+            },
+            how)) {
+    // Its status is `running` a moment before it has left the count of waiting jobs.
+    until([this] { return begun_.load(); });
   }
   void let_go() { gate_.open(); }
   ~blocker() {
@@ -111,6 +117,7 @@ class blocker {
 
  private:
   gate gate_;
+  std::atomic<bool> begun_{false};
   work<void> work_;
 };
 

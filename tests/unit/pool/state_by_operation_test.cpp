@@ -169,14 +169,20 @@ class stage {
     id_ = work_.id();
   }
   void occupy() {
-    busy_ = p.submit([this] { gate_.pass(); }, {.group = how_.group});
-    until(busy_, work_status::running);
+    busy_ = p.submit(
+        [this] {
+          occupied_ = true;
+          gate_.pass();
+        },
+        {.group = how_.group});
+    until([this] { return occupied_.load(); });
   }
 
   const state state_;
   gate gate_;
   std::atomic<bool> go_{false};
   std::atomic<bool> begun_{false};
+  std::atomic<bool> occupied_{false};
   std::atomic<work_id> id_{};
   bool gone_ = false;
   work_options how_;

@@ -84,7 +84,8 @@ TEST_P(idle_processor, no_thread_of_a_runtime_a_pool_or_an_executor_wakes_up) {
   EXPECT_EQ(box.send(1), gate::send_status::sent);
   threads.drain();
 
-  EXPECT_GE(voluntary_switches().size(), 4U + 2U + 2U);
+  // A thread has its name when it has begun to run.
+  wait_until([] { return voluntary_switches().size() >= 4U + 2U + 2U; });
   EXPECT_EQ(woken_while_idle(1s), "");
 
   static_cast<void>(again.cancel());
