@@ -182,8 +182,7 @@ bool unwinder::is_held_off_for_good(const header& task) noexcept {
 /// Notes the shields of which the limit has passed while a cancellation or a deadline from outside of them
 /// waits for them. A shield further out that still holds that off is watched instead.
 void unwinder::note_limits(header& task) noexcept {
-  // relaxed: an announcement that is seen too late arrives as a cancellation. Read before the word, as in
-  // standing_of().
+  // relaxed: an announcement that is seen too late arrives as a cancellation.
   const bool announced = task.announced.load(base::order::relaxed);
   const snapshot now = task.word.load();
   if (now.shields() == 0 || now.has(overridden) || is_held_off_for_good(task)) return;
@@ -206,7 +205,7 @@ void unwinder::note_limits(header& task) noexcept {
   if (for_all && any) static_cast<void>(task.word.override_shield());
 }
 
-/// The limits of all shields from `from` up to `to` have passed, and something waits for them.
+/// Notes as overridden the shields from `from` up to, but not including, `to`. Their limits have passed.
 void unwinder::override_shields(header& task, region* from, const region* to) noexcept {
   for (region* r = from; r != to; r = r->outer_) {
     if (r->kind_ != region::kind::shield || std::exchange(r->overridden_, true)) continue;

@@ -403,7 +403,7 @@ TEST(regress, an_inherited_deadline_is_reported_before_a_later_one_inside) {
   EXPECT_EQ(seen, 0);
 }
 
-// --- a shield further out, and a deadline of which it takes a child out, or does not
+// --- a shield of a task further out holds off the deadlines around it, not those that are set inside of it
 
 struct shield_case {
   std::chrono::steady_clock::time_point until;

@@ -103,7 +103,8 @@ class ROTA_API observer {
   virtual void work_stopped(const work_end& /*end*/) {}
   virtual void work_cancelled(const work_end& /*end*/) {}
   /// The time of the work is over. Called before the on_timeout action. If the work ends at its deadline, the
-  /// call may come after the end event, once.
+  /// call may come after the end event, once. With a limit so short that it passes while the work begins, the
+  /// call may come before work_started.
   virtual void work_timed_out(work_id /*id*/) {}
   virtual void pool_timed_out() {}
   /// The work found no place. Called before the policy is applied.
