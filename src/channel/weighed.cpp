@@ -255,7 +255,12 @@ look weighed::take_place(slot*& place, std::uint64_t weight) noexcept {
   return look::got;
 }
 
-/// The same, and adds slots if only a slot is missing.
+bool weighed::sender_waits() const noexcept {
+  const base::lock_guard lock(lock_);
+  return sender_waits_;
+}
+
+/// The same as take_place(), and adds slots if only a slot is missing.
 weighed::claimed weighed::claim_place(std::uint64_t weight) noexcept {
   for (bool has_memory = true;;) {
     std::uint64_t seen = 0;
@@ -273,6 +278,8 @@ weighed::claimed weighed::claim_place(std::uint64_t weight) noexcept {
     }
     // Terminates: each round has more slots than the one before, up to the capacity, or no memory.
     has_memory = add_slots(seen);
+    // A sender that joined the line meanwhile, without memory for slots of its own, waits for one of these.
+    if (has_memory && sender_waits()) serve_senders();
   }
 }
 

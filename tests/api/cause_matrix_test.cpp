@@ -367,7 +367,7 @@ constexpr way ways[] = {
     {"a handle", a_handle},
     {"the result() of a handle", a_result},
     {"a chain of three tasks", a_chain_of_three},
-    {"spawn_blocking", a_closure},
+    {"spawn_blocking", a_closure, leaves::a_task_with_a_closure},
     {"a child of when_all", children_of_when_all},
     {"a child of when_any", children_of_when_any},
     {"a child of when_all_settled", settled_children},

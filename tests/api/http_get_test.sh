@@ -22,6 +22,8 @@ ends_with() {
   (cd "$work/here" && "$program" "$@") >"$work/out" 2>"$work/errors" || code=$?
   ((code == wanted)) || { cat "$work/errors" >&2; fail "exit code $code, and not $wanted: $*"; }
 }
+# says_nothing: of its own. rota reports a task that a slow machine keeps from the processor.
+says_nothing() { ! grep -vE '^rota: .* has (run|left) task ' "$work/errors" >&2; }
 complains() { grep -qF -- "$1" "$work/errors" || { cat "$work/errors" >&2; fail "no word of: $1"; }; }
 is_whole() { cmp "$1" "$work/file" || fail "$1 is not what was served"; }
 
@@ -138,7 +140,7 @@ for path in file chunked until-end early; do
   ends_with 0 "$secure/$path" -o got "${trusted[@]}"
   is_whole "$work/here/got"
 done
-[[ ! -s $work/errors ]] || { cat "$work/errors" >&2; fail "something is said without a terminal"; }
+says_nothing || fail "something is said without a terminal"
 ends_with 0 "$plain/file"
 is_whole "$work/here/file"
 ends_with 0 "$plain/file" -o -

@@ -21,6 +21,8 @@ ends_with() {
   "$@" >"$work/out" 2>"$work/errors" || code=$?
   ((code == wanted)) || { cat "$work/errors" >&2; fail "exit code $code, and not $wanted: $*"; }
 }
+# says_nothing: of its own. rota reports a task that a slow machine keeps from the processor.
+says_nothing() { ! grep -vE '^rota: .* has (run|left) task ' "$work/errors" >&2; }
 complains() { grep -qF -- "$1" "$work/errors" || { cat "$work/errors" >&2; fail "no word of: $1"; }; }
 without_comments() { grep -v '^#' "$1" || true; }
 
@@ -42,7 +44,7 @@ find "$tree" -type f -print0 | sort -z | xargs -0 sha256sum >"$work/expected"
 ends_with 0 "$program" "$tree"
 cmp <(without_comments "$work/out") "$work/expected" || fail "other lines than sha256sum's"
 sha256sum --check --strict --quiet "$work/out" || fail "sha256sum --check does not like the lines"
-[[ ! -s $work/errors ]] || fail "errors, or a bar without a terminal"
+says_nothing || fail "errors, or a bar without a terminal"
 cp "$work/out" "$work/first"
 for options in '--threads 1' '--threads 16 --workers 3' '--workers 1'; do
   # shellcheck disable=SC2086

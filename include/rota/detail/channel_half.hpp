@@ -137,14 +137,15 @@ class basic_weak_sender;
 ///               program with a message. A send that races with the end of the last receiver may return
 ///               `sent`: then it destroys the items that can no longer be received, its own and those after
 ///               it. The move of an item must not use the channel: it may wait for itself. See Locks.
-///               In a fork of the process that made the channel, the move of a thread that stayed in the
-///               parent never ends. A try, and a send that does not wait for a place, returns `forked` after
-///               some spinning if such a move is in its way. It also returns `forked` for a thread of the
-///               fork itself that takes longer for its move. The parent's channel goes on. Forms that wait
-///               are not told: send(), recv() and the blocking forms wait until the task is cancelled, or
-///               their limit ends; a close ends the sends, and no receive. A thread of the parent may have
-///               been in the line of waiters at the fork. Tries, closes and destructors notice that. Forms
-///               that wait do not, and then nothing ends them: in a fork use tries.
+///               A fork of the process must not use a channel that is bounded by weight: see docs/fork.md.
+///               With the others, the move of a thread that stayed in the parent never ends. A try, and a
+///               send that does not wait for a place, returns `forked` after some spinning if such a move is
+///               in its way. It also returns `forked` for a thread of the fork itself that takes longer for
+///               its move. The parent's channel goes on. Forms that wait are not told: send(), recv() and the
+///               blocking forms wait until the task is cancelled, or their limit ends; a close ends the
+///               sends, and no receive. A thread of the parent may have been in the line of waiters at the
+///               fork. Tries, closes and destructors notice that. Forms that wait do not, and then nothing
+///               ends them: in a fork use tries.
 /// Locks         A call moves the item while it has claimed a place, and other threads' tries wait until that
 ///               place is passed on. For their lock order each call on either half is therefore a lock, held
 ///               while T's move constructor, and the destructor of the item that was moved from, run. Neither

@@ -240,6 +240,7 @@ class ROTA_API weighed {
   }
   [[nodiscard]] bool await_move(std::uint32_t seen) const noexcept;
 
+  [[nodiscard]] bool sender_waits() const noexcept;
   claimed claim_place(std::uint64_t weight) noexcept;
   look mark_head() noexcept;
   void arm_receivers(core::wait_section& section) noexcept;

@@ -38,7 +38,7 @@ class ROTA_API wait_leaf : public leaf {
 
   /// For await_ready(). `take` is as wait_rules::try_now. If it returns false, start() goes on.
   template <class Take>
-  bool try_here(Take take) noexcept {
+  [[gnu::always_inline]] bool try_here(Take take) noexcept {
     if (task().budget <= 1) [[unlikely]]
       return false;
     if (!take()) {

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 namespace rota::test {
 
@@ -18,6 +19,12 @@ std::atomic<long> until{0};
 std::atomic<long> live_blocks{0};
 std::atomic<long> bytes_of_blocks{0};
 
+struct intrusion {
+  void (*call)(void*) = nullptr;
+  void* with = nullptr;
+};
+thread_local intrusion before_next;
+
 long bytes_of(void* block) noexcept { return static_cast<long>(::malloc_usable_size(block)); }
 
 bool fails_now() noexcept {
@@ -27,6 +34,8 @@ bool fails_now() noexcept {
 }
 
 void* allocate(std::size_t bytes, std::size_t alignment) noexcept {
+  if (const intrusion now = std::exchange(before_next, {}); now.call != nullptr) [[unlikely]]
+    now.call(now.with);
   if (fails_now()) return nullptr;
   const std::size_t size = bytes == 0 ? 1 : bytes;
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
@@ -59,13 +68,19 @@ void memory::fail_after(std::size_t nth, std::size_t in_a_row) noexcept {
   armed.store(true, std::memory_order_seq_cst);
 }
 
-std::size_t memory::stop_failing() noexcept {
-  armed.store(false, std::memory_order_seq_cst);
+std::size_t memory::failures() noexcept {
   const long after = left.load(std::memory_order_relaxed);
   const long row = -until.load(std::memory_order_relaxed);
   if (after >= 0) return 0;
   return static_cast<std::size_t>(-after < row ? -after : row);
 }
+
+std::size_t memory::stop_failing() noexcept {
+  armed.store(false, std::memory_order_seq_cst);
+  return failures();
+}
+
+void memory::before_next_here(void (*call)(void* with), void* with) noexcept { before_next = {call, with}; }
 
 long memory::live() noexcept { return live_blocks.load(std::memory_order_relaxed); }
 
