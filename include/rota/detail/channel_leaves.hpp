@@ -120,7 +120,7 @@ class ROTA_DETAIL_AWAIT_IT send_leaf final : public core::wait_leaf {
   send_leaf(Core& on, T&& item) noexcept : wait_leaf(on.to_send()), on_(&on), item_(std::move(item)) {
     note_weight(on, node(), item_);
   }
-  bool await_ready() noexcept {
+  [[gnu::always_inline]] bool await_ready() noexcept {
     return try_here([this]() noexcept { return on_->try_send_now(node()); });
   }
   send_status await_resume() noexcept(!Core::allocates) {
@@ -140,7 +140,7 @@ template <class T, class Core, class Result>
 class ROTA_DETAIL_AWAIT_IT recv_leaf final : public core::wait_leaf {
  public:
   explicit recv_leaf(Core& on) noexcept : wait_leaf(on.to_receive()), on_(&on) {}
-  bool await_ready() noexcept {
+  [[gnu::always_inline]] bool await_ready() noexcept {
     return try_here([this]() noexcept { return on_->try_receive_now(node()); });
   }
   [[nodiscard]] Result await_resume() noexcept {

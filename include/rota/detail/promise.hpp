@@ -110,7 +110,8 @@ class by_reference {
  public:
   explicit by_reference(A& awaited) noexcept : awaited_(&awaited) {}
 
-  [[nodiscard]] bool await_ready() const noexcept(noexcept(std::declval<A&>().await_ready())) {
+  [[nodiscard, gnu::always_inline]] bool await_ready() const
+      noexcept(noexcept(std::declval<A&>().await_ready())) {
     return awaited_->await_ready();
   }
   template <class Promise>
