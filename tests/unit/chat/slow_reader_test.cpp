@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <string>
+#include <thread>
 
 #include "unit/chat/server_fixture.hpp"
 
@@ -62,8 +63,9 @@ TEST_F(a_chat, who_does_not_read_is_told_how_many_lines_were_dropped) {
   for (int i = 0; i < count; ++i) {
     ASSERT_TRUE(ann.say(std::to_string(i) + rest));
     EXPECT_EQ(ann.line(), "ann: " + std::to_string(i) + rest);
-    // Two outboxes, one line on its way into each, and two requests of the clients.
-    EXPECT_LE(server_->waiting(), 2 * (kept + 1) + 2);
+    // Two outboxes, one line on its way into each, and two requests of the clients. The figure may count
+    // lines that have just been served, but not for ever.
+    while (server_->waiting() > 2 * (kept + 1) + 2) std::this_thread::yield();
   }
   account all = read_up_to(zed, count - 1);
   // The room has delivered or counted all lines before this one.
