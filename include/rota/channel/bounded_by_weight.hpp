@@ -89,11 +89,11 @@ inline constexpr weigher weigher_of{
 ///               it for ever; or one may wait to send, and the room that the child then keeps for it is never
 ///               used.
 /// Cost          Two allocations, here, for 32 places, or for `capacity` if that is less; a sender that needs
-///               more doubles them. A place: 24 bytes and the item. The first places take 2 KiB at least.
-///               An item takes one short lock four times, and senders and receivers share it: if all items
-///               have the same size, channel::bounded is faster. A thread that is preempted while it moves
-///               an item in or out makes tries wait, as in channel::bounded. One that is preempted while it
-///               holds the lock makes every call wait.
+///               more doubles them. A place: 24 bytes and the item. Each allocation of places takes 2 KiB at
+///               least. An item takes one short lock four times, and senders and receivers share it: if all
+///               items have the same size, channel::bounded is faster. A thread that is preempted while it
+///               moves an item in or out makes tries wait, as in channel::bounded. One that is preempted
+///               while it holds the lock makes every call wait.
 /// Example       examples/bounded_by_weight.cpp
 template <class T, class Weigh>
 [[nodiscard]] pair_of<weighed_sender<T>, weighed_receiver<T>> bounded_by_weight(std::uint64_t capacity,

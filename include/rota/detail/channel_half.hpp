@@ -137,7 +137,7 @@ class basic_weak_sender;
 ///               program with a message. A send that races with the end of the last receiver may return
 ///               `sent`: then it destroys the items that can no longer be received, its own and those after
 ///               it. The move of an item must not use the channel: it may wait for itself. See Locks.
-///               A fork of the process must not use a channel that is bounded by weight: see docs/fork.md.
+///               What a fork of the process may do with a channel bounded by weight: bounded_by_weight().
 ///               With the others, the move of a thread that stayed in the parent never ends. A try, and a
 ///               send that does not wait for a place, returns `forked` after some spinning if such a move is
 ///               in its way. It also returns `forked` for a thread of the fork itself that takes longer for

@@ -53,8 +53,8 @@ namespace rota::channel::detail {
 //   false           the same without room                    a try returns `full`; a send joins the list
 //   true            claim of a sender that comes now         no slot, even if it has room: it joins the
 //                                                            list at the end
-//   true            the load becomes less, or the first in   serve(): as long as the first in the list has
-//                   the list leaves it                       room, that room is kept for it, and it is called
+//   true            the load becomes less, slots are added,  serve(): as long as the first in the list has
+//                   or the first in the list leaves it       room, that room is kept for it, and it is called
 //   either          a sender that was called comes back      it claims a slot: reserved_ -> queued_; after
 //                                                            a close it returns `closed`
 //   either          it is cancelled, late, or loses in a     its room is given up, and serve()
@@ -65,8 +65,9 @@ namespace rota::channel::detail {
 //       room before they have theirs. So light items do not starve a heavy one: the load only falls while the
 //       heavy one waits, and it is called in the end.
 //   B3  If senders wait, the first of them has no room, or the thread that has made room is on its way to
-//       serve(). That thread has changed the load under lock_, has seen sender_waits_, and then takes the
-//       lock of the list: the sender that has set the flag is linked by then. So there is no lost wakeup.
+//       serve(). That thread has changed the load or added slots under lock_, has seen sender_waits_, and
+//       then takes the lock of the list: the sender that has set the flag is linked by then. So there is no
+//       lost wakeup.
 //   B4  A sender that is called has room, and no slot. With a slot, a task that may not run for long would
 //       hold a position between other items, and receivers would wait for it. So a cancelled sender leaves no
 //       hole and no weight, and keeps its item. It is called and not granted, so that it can still be told of
@@ -84,12 +85,15 @@ namespace rota::channel::detail {
 //   B8  Growth. If an item has no room only because no spare slot is left, and slots_ is below the capacity,
 //       its sender allocates memory without lock_, and enters the new slots under lock_ if slots_ is
 //       unchanged. A claim holds no lock meanwhile. A join and a serve() hold that of senders_: rarely, if an
-//       item is followed by more senders than there are slots, or if two senders come at once. Without memory
-//       the channel stays at slots_ until the next item leaves, or the next sender comes to an empty line.
-//       Slots are freed with the channel, not earlier.
+//       item is followed by more senders than there are slots, or if two senders come at once. A claim that
+//       has added slots calls serve() if senders wait then: one of them may have joined the list without
+//       memory during the allocation. Without memory the channel stays at slots_ until an item leaves, a
+//       sender that waits gives up, a claim that was at its allocation adds slots, or the next sender comes
+//       to an empty line. Slots are freed with the channel, not earlier.
 //   B9  After the last receiver has gone, an item that a sender had claimed before the close is destroyed by
 //       that sender: C5 of the ring.
-//   Checked: tests/unit/channel/weighed_test.cpp, tests/model/weighed_model.cpp.
+//   Checked: tests/unit/channel/weighed_test.cpp, tests/model/weighed_model.cpp; without memory:
+//   tests/unit/faults/allocations_in_channels_test.cpp.
 
 struct weighed_slot {
   weighed_slot* next = nullptr;

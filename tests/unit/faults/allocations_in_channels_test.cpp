@@ -1,4 +1,5 @@
 // Channels without memory: a maker or sender gets bad_alloc, the channel is unchanged, and nothing leaks.
+#include "support/manual_scheduler.hpp"
 #include "unit/faults/allocation_support.hpp"
 
 #include <rota/channel/bounded.hpp>
@@ -11,20 +12,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <ostream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace rota::channel::allocations_in_channels_test {
 namespace {
 
-using namespace std::chrono_literals;
 using test::guest;
 using test::memory;
 
@@ -294,33 +293,32 @@ TEST(memory_of_channels, a_send_without_memory_for_growth_waits) {
   for (int i = 1; i < 101; ++i) EXPECT_EQ(rx.try_recv(), i);
 }
 
-// The blocks of an unbounded channel are freed with their items; 64 bytes for each 32 items remain.
-// A sender finds no memory, and joins the line while another sender is at its allocation of more places.
-TEST(memory_of_channels, places_that_one_sender_adds_reach_another_that_waits) {
-  struct scene {
-    std::atomic<bool> has_begun{false};
-    void plays() {
-      memory::fail_after(0, 2);
-      has_begun = true;
-      while (memory::failures() < 2) std::this_thread::yield();
-      memory::stop_failing();
-      // Nothing tells when it has joined. If it joins later, it finds the new places itself.
-      std::this_thread::sleep_for(20ms);
-    }
-  };
-  auto [tx, rx] = bounded_by_weight<int>(64, 64, [](int /*item*/) noexcept { return 1U; });
-  for (int i = 0; i < 32; ++i) ASSERT_EQ(tx.try_send(i), send_status::sent);
-  scene other;
-  std::thread waits([&tx, &other] {
-    while (!other.has_begun) std::this_thread::yield();
-    EXPECT_EQ(tx.blocking_send(32), send_status::sent);
-  });
-  memory::before_next_here([](void* with) { static_cast<scene*>(with)->plays(); }, &other);
-  EXPECT_EQ(tx.try_send(33), send_status::sent);
-  waits.join();
-  EXPECT_EQ(rx.size(), 34U);
+task<> sends(weighed_sender<int>& to, int item) {
+  const send_status how = co_await to.send(std::move(item));
+  EXPECT_EQ(how, send_status::sent);
 }
 
+// A sender finds no memory, and joins the line while another sender is at its allocation of more places.
+TEST(memory_of_channels, places_that_one_sender_adds_reach_another_that_waits) {
+  test::manual_scheduler tasks;
+  auto made = bounded_by_weight<int>(64, 64, [](int /*item*/) noexcept { return 1U; });
+  auto& tx = made.sender;
+  auto& rx = made.receiver;
+  for (int i = 0; i < 32; ++i) ASSERT_EQ(tx.try_send(i), send_status::sent);
+  const auto waits = tasks.spawn(sends(tx, 32));
+  const auto meanwhile = [](void* with) {
+    memory::fail_after(0, 2);
+    static_cast<test::manual_scheduler*>(with)->run_until_idle();
+    EXPECT_EQ(memory::stop_failing(), 2U) << "one before it joins the line, and one when it joins";
+  };
+  memory::before_next_here(meanwhile, &tasks);
+  EXPECT_EQ(tx.try_send(33), send_status::sent);
+  tasks.run_until_idle();
+  EXPECT_EQ(rx.size(), 34U);
+  if (!waits.is_done()) static_cast<void>(rx.try_recv());  // so that the task ends
+}
+
+// The blocks of an unbounded channel are freed with their items; 64 bytes for each 32 items remain.
 TEST(memory_of_channels, that_of_an_unbounded_one_goes_with_its_items) {
   static constexpr int count = 32'000;
   test::forgo_frame_cache();

@@ -129,33 +129,44 @@ TEST_P(fork_on, a_range_that_no_deque_holds) {
   EXPECT_EQ(r.spawn(sum).join(), 199'990'000U);
 }
 
+/// Its moves come to an end: the one after `moves` throws.
 struct throws_when_moved {
-  throws_when_moved(int n, std::atomic<int>& alive) : number(n), living(&alive) { ++*living; }
-  throws_when_moved(throws_when_moved&& other) : number(other.number), living(other.living) {
-    if (number == 3) throw std::runtime_error("moved");
+  throws_when_moved(int moves, std::atomic<int>& alive) : left(moves), living(&alive) { ++*living; }
+  throws_when_moved(throws_when_moved&& other) : left(other.left - 1), living(other.living) {
+    if (left < 0) throw std::runtime_error("moved");
     ++*living;
   }
   throws_when_moved& operator=(throws_when_moved&&) = delete;
   ~throws_when_moved() { --*living; }
-  int number;
+  int left;
   std::atomic<int>* living;
 };
 
 TEST_P(fork_on, a_result_that_throws_when_it_is_taken_out) {
   std::atomic<int> alive{0};
-  auto work = [&]() -> task<void> {
-    const auto makes = [&](int n) -> task<throws_when_moved> {
-      co_return throws_when_moved(n < 3 ? n : 0, alive);
+  const auto works = [&](int first, int second) -> task<bool> {
+    const auto makes = [&alive](int moves) -> task<throws_when_moved> {
+      co_return throws_when_moved(moves, alive);
     };
-    const auto becomes_three = [&]() -> task<throws_when_moved> {
-      throws_when_moved made(0, alive);
-      co_return std::move(made);
-    };
-    const auto [a, b] = co_await when_all(makes(1), becomes_three());
-    EXPECT_EQ(a.number + b.number, 1);
+    try {
+      const auto both = co_await when_all(makes(first), makes(second));
+      EXPECT_GE(std::get<0>(both).left + std::get<1>(both).left, 0);
+      co_return true;
+    } catch (const std::runtime_error&) {
+      co_return false;
+    }
   };
-  r.spawn(work).join();
-  EXPECT_EQ(alive.load(), 0);
+  constexpr int enough = 100;
+  int thrown = 0;
+  for (int moves = 0; moves < 10; ++moves) {
+    const bool did_first = r.spawn(works, moves, enough).join();
+    const bool did_second = r.spawn(works, enough, moves).join();
+    EXPECT_EQ(did_first, did_second) << moves << " moves";
+    EXPECT_EQ(alive.load(), 0) << moves << " moves";
+    if (!did_first) ++thrown;
+  }
+  EXPECT_GE(thrown, 2) << "where the child returns it, and where the parent takes it out";
+  EXPECT_LT(thrown, 10);
 }
 
 TEST_P(fork_on, results_that_own_memory) {
