@@ -68,16 +68,12 @@ void memory::fail_after(std::size_t nth, std::size_t in_a_row) noexcept {
   armed.store(true, std::memory_order_seq_cst);
 }
 
-std::size_t memory::failures() noexcept {
+std::size_t memory::stop_failing() noexcept {
+  armed.store(false, std::memory_order_seq_cst);
   const long after = left.load(std::memory_order_relaxed);
   const long row = -until.load(std::memory_order_relaxed);
   if (after >= 0) return 0;
   return static_cast<std::size_t>(-after < row ? -after : row);
-}
-
-std::size_t memory::stop_failing() noexcept {
-  armed.store(false, std::memory_order_seq_cst);
-  return failures();
 }
 
 void memory::before_next_here(void (*call)(void* with), void* with) noexcept { before_next = {call, with}; }

@@ -9,9 +9,7 @@ namespace rota::test {
 struct memory {
   /// Lets `nth` allocations succeed; then the next `in_a_row` fail, on any thread.
   static void fail_after(std::size_t nth, std::size_t in_a_row) noexcept;
-  /// Returns the number of failures since fail_after().
-  [[nodiscard]] static std::size_t failures() noexcept;
-  /// Ends all failures. Returns their number.
+  /// Ends all failures. Returns the number of failures since fail_after().
   static std::size_t stop_failing() noexcept;
   /// Calls `call` in the next allocation of this thread, before it takes memory, and in no other.
   static void before_next_here(void (*call)(void* with), void* with) noexcept;
