@@ -386,10 +386,10 @@ class Http(unittest.TestCase):
                 http_suite.ask_for(bad, "1k", 0)
 
     def test_rounds_of_bulk_go_on_until_there_is_a_99th_percentile(self):
-        rounds = iter([([1.0] * 120, 5.0), ([2.0] * 120, 7.0), ([3.0] * 120, 9.0)])
+        rounds = iter([([1.0] * 120, 5.0, 10.0), ([2.0] * 120, 7.0, 20.0), ([3.0] * 120, 9.0, 30.0)])
         with unittest.mock.patch.object(http_suite, "load_under_bulk", lambda *_: next(rounds)):
             seen = http_suite.run_under_bulk(FakeServer(), None, 1)
-        self.assertEqual(seen, {"": ("us", 2.0), ".p50": ("us", 1.5), ".bulk": ("us/MiB", 6.0)})
+        self.assertEqual(seen, {"": ("us", 2.0), ".p50": ("us", 1.5), ".bulk": ("us/MiB", 6.0), ".cpu": ("us/MiB", 15.0)})
 
 
 class FakeServer:

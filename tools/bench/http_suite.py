@@ -211,7 +211,8 @@ def ask_for(server, name, until):
 
 
 def load_under_bulk(server, root, seconds):
-    """Small requests beside bulk: their latencies, and how long the bulk takes for a MiB."""
+    """Small requests beside bulk: their latencies; and for each MiB of bulk the time and the server's processor time."""
+    before = server.cpu_seconds()
     bulk = start_wrk(server, root, "bulk", BULK_CONNECTIONS, seconds, threads=1)
     try:
         time.sleep(0.3)
@@ -220,21 +221,24 @@ def load_under_bulk(server, root, seconds):
     finally:
         bulk.kill()
         bulk.wait()
-    return took, seen["seconds"] * 1e6 / (seen["bytes"] / 2**20)
+    mib = seen["bytes"] / 2**20
+    return took, seen["seconds"] * 1e6 / mib, (server.cpu_seconds() - before) * 1e6 / mib
 
 
 def run_under_bulk(server, root, seconds):
     """As many rounds of bulk as the small requests need."""
-    took, for_a_mib = [], []
+    took, for_a_mib, cpu = [], [], []
     until = time.monotonic() + LONGEST
     while len(took) < LEAST_ASKED:
         if for_a_mib and time.monotonic() > until:
             raise runner.Failed(f"{server.name}: only {len(took)} small requests beside the bulk in {LONGEST} s")
-        asked, each = load_under_bulk(server, root, seconds)
+        asked, time_of_each, cpu_of_each = load_under_bulk(server, root, seconds)
         took += asked
-        for_a_mib.append(each)
+        for_a_mib.append(time_of_each)
+        cpu.append(cpu_of_each)
     hundredths = statistics.quantiles(took, n=100, method="inclusive")
-    return {"": ("us", hundredths[98]), ".p50": ("us", hundredths[49]), ".bulk": ("us/MiB", statistics.mean(for_a_mib))}
+    return {"": ("us", hundredths[98]), ".p50": ("us", hundredths[49]), ".bulk": ("us/MiB", statistics.mean(for_a_mib)),
+            ".cpu": ("us/MiB", statistics.mean(cpu))}
 
 
 def measure(servers, root, case, quick):
