@@ -12,6 +12,7 @@
 
 #include <rota/channel/bounded.hpp>
 
+#include <atomic>
 #include <memory>
 #include <new>
 #include <source_location>
@@ -149,12 +150,18 @@ TEST_F(scenario_death, by_default_an_exception_that_nobody_takes_ends_the_progra
 
 TEST_F(scenario_death, a_message_says_so_if_the_task_has_not_awaited_yet) {
   const auto die = [] {
+    std::atomic<bool> is_detached{false};  // before that, the thread that detaches it would report it
     runtime rt(with_workers(1));
-    rt.spawn([]() -> task<> {
+    struct body {
+      static task<> fails(const std::atomic<bool>& go) {
         this_task::set_name("hasty");
-        if (this_task::id().value != 0) throw std::runtime_error("letter lost");
+        wait_until([&go] { return go.load(); });
+        throw std::runtime_error("letter lost");
         co_return;
-      }).detach();
+      }
+    };
+    rt.spawn(body::fails(is_detached)).detach();
+    is_detached = true;
     wait_until([] { return false; });
   };
   EXPECT_EXIT(
