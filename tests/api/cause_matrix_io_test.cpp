@@ -397,7 +397,9 @@ TEST(cause_of_a_shutdown, has_one_report) {
   expect_one_report_of_a_shutdown(around, ways);
 }
 
-TEST(document_of_causes, lists_the_ways_of_io) { expect_ways_in_the_document("cause_matrix_io_test", ways); }
+TEST(document_of_causes, lists_the_tested_ways_to_wait_of_io) {
+  expect_ways_in_the_document("cause_matrix_io_test", ways);
+}
 
 }  // namespace
 }  // namespace rota::test

@@ -421,7 +421,9 @@ TEST(cause_of_a_shutdown, has_one_report) {
   expect_one_report_of_a_shutdown(around, ways);
 }
 
-TEST(document_of_causes, lists_the_ways) { expect_ways_in_the_document("cause_matrix_test", ways); }
+TEST(document_of_causes, lists_the_tested_ways_to_wait) {
+  expect_ways_in_the_document("cause_matrix_test", ways);
+}
 
 TEST(document_of_causes, says_what_each_boundary_reports) {
   std::map<std::string, std::string> tried;

@@ -29,7 +29,7 @@ task<> runs_once(const compositions::tree& t, std::optional<compositions::books>
   if (b->fault() != nullptr) testing::fail(b->fault());
 }
 
-TEST(compositions, small_trees_end_as_the_law_lets_them) {
+TEST(compositions, small_trees_of_constructs_end_as_the_oracle_allows) {
   constexpr std::uint64_t trees = 60;
   for (std::uint64_t seed = 1; seed <= trees; ++seed) {
     const auto tree = compositions::drawing(bytes_of(seed), compositions::machine::model).draw(3);

@@ -31,7 +31,7 @@ using channel::send_status;
 
 std::chrono::steady_clock::time_point soon() { return std::chrono::steady_clock::now() + 1h; }
 
-TEST(promised, bounded_channels) {
+TEST(public_api, bounded_channel_sends_receives_and_times_out) {
   auto [tx, rx] = channel::bounded<std::unique_ptr<int>>(2);
   EXPECT_EQ(tx.capacity(), 2U);
   rota::run([&]() -> rota::task<void> {
@@ -72,7 +72,7 @@ TEST(promised, bounded_channels) {
   EXPECT_EQ(rx.blocking_recv_until(soon()).error(), recv_status::closed);
 }
 
-TEST(promised, channels_that_are_bounded_by_weight) {
+TEST(public_api, weight_bounded_channel_waits_for_free_weight) {
   using text = std::vector<char>;
   auto [tx, rx] = channel::bounded_by_weight<text>(8, 100, [](const text& t) noexcept { return t.size(); });
   channel::weighed_sender<text> more = tx;
@@ -104,7 +104,7 @@ TEST(promised, channels_that_are_bounded_by_weight) {
   EXPECT_EQ(tx.stats().refused, 0U);
 }
 
-TEST(promised, items_that_come_back_and_many_at_once) {
+TEST(public_api, timed_out_send_returns_its_item_and_recv_many_takes_several) {
   auto [tx, rx] = channel::bounded<std::unique_ptr<int>>(1);
   rota::run([&]() -> rota::task<void> {
     auto first = tx.send(std::make_unique<int>(1));
@@ -139,7 +139,7 @@ TEST(promised, items_that_come_back_and_many_at_once) {
   EXPECT_FALSE(single.receiver.is_closed());
 }
 
-TEST(promised, senders_that_are_told_of_the_end) {
+TEST(public_api, sender_observes_the_end_of_its_receivers) {
   auto [tx, rx] = channel::bounded<int>(1);
   EXPECT_TRUE(tx.same_channel(rx));
   const channel::weak_sender<int> weak = tx.downgrade();
@@ -170,7 +170,7 @@ TEST(promised, senders_that_are_told_of_the_end) {
   news.sender.blocking_closed();
 }
 
-TEST(promised, bounded_channels_that_are_full) {
+TEST(public_api, full_bounded_channel_applies_its_overflow_policy) {
   auto newest = channel::bounded<int>(1, {.on_full = channel::overflow::drop_oldest});
   EXPECT_EQ(newest.sender.try_send(1), send_status::sent);
   EXPECT_EQ(newest.sender.try_send(2), send_status::sent);
@@ -184,7 +184,7 @@ TEST(promised, bounded_channels_that_are_full) {
   EXPECT_EQ(refuses.sender.blocking_send(2), send_status::full);
 }
 
-TEST(promised, unbounded_channels) {
+TEST(public_api, unbounded_channel_sends_and_receives) {
   auto [tx, rx] = channel::unbounded<int>();
   rota::run([&]() -> rota::task<void> {
     const auto got_first = co_await tx.send(1);
@@ -202,7 +202,7 @@ TEST(promised, unbounded_channels) {
   EXPECT_EQ(rx.blocking_recv(), std::nullopt);
 }
 
-TEST(promised, oneshot_channels) {
+TEST(public_api, oneshot_channel_delivers_one_value) {
   rota::run([]() -> rota::task<void> {
     auto [tx, rx] = channel::oneshot<int>();
     EXPECT_EQ(rx.try_recv().error(), recv_status::empty);
@@ -223,7 +223,7 @@ TEST(promised, oneshot_channels) {
   EXPECT_FALSE(rx.blocking_recv_until(soon()).has_value());
 }
 
-TEST(promised, broadcast_channels) {
+TEST(public_api, broadcast_channel_delivers_to_all_receivers_and_counts_lag) {
   auto [tx, rx] = channel::broadcast<int>(2);
   auto late = tx.subscribe();
   auto beside = rx.subscribe();
@@ -252,7 +252,7 @@ TEST(promised, broadcast_channels) {
   EXPECT_TRUE(beside.is_closed());
 }
 
-TEST(promised, watch_channels) {
+TEST(public_api, watch_channel_delivers_the_latest_value) {
   auto [tx, rx] = channel::watch(1);
   auto other = tx.subscribe();
   EXPECT_EQ(rx.get(), 1);
@@ -288,7 +288,7 @@ TEST(promised, watch_channels) {
   EXPECT_EQ(other.blocking_changed_until(soon()).error(), recv_status::closed);
 }
 
-TEST(promised, select) {
+TEST(public_api, select_takes_the_first_ready_case) {
   auto [tx, rx] = channel::bounded<int>(1);
   rota::sync::event set;
   rota::run([&]() -> rota::task<void> {
@@ -337,7 +337,7 @@ rota::task<int> sum_of(S from) {
   }
 }
 
-TEST(promised, generators_and_streams) {
+TEST(public_api, generators_and_stream_operators_yield_their_values) {
   rota::run([]() -> rota::task<void> {
     rota::async_generator<int> all = numbers(0, 3);
     const auto got_first = co_await all.next();

@@ -26,7 +26,7 @@ rota::task<int> forever() {
   for (;;) co_await rota::sleep_for(std::chrono::hours::max());
 }
 
-TEST(promised, every_option_has_its_name) {
+TEST(public_api, runtime_options_can_be_set_by_name) {
   rota::runtime_options options{};
   options.workers = 2;
   options.backend = rota::io_backend::automatic;
@@ -40,7 +40,7 @@ TEST(promised, every_option_has_its_name) {
   EXPECT_EQ(value, 42);
 }
 
-TEST(promised, a_runtime_runs_spawns_and_reports) {
+TEST(public_api, a_runtime_runs_spawns_and_reports) {
   rota::runtime runtime;
   EXPECT_EQ(runtime.block_on(twice, 4), 8);
   rota::join_handle<int> first = runtime.spawn(twice(1));
@@ -63,7 +63,7 @@ TEST(promised, a_runtime_runs_spawns_and_reports) {
   EXPECT_TRUE(report.survivors.empty());
 }
 
-TEST(promised, run_is_a_runtime_for_one_task) {
+TEST(public_api, run_is_a_runtime_for_one_task) {
   EXPECT_EQ(rota::run(twice(3)), 6);
   EXPECT_EQ(rota::run(twice(3), rota::runtime_options{.workers = 1}), 6);
   EXPECT_EQ(rota::run(twice, 3), 6);
@@ -92,9 +92,11 @@ rota::task<int> uses_handles() {
   co_return x + std::move(end).is_cancelled() + z + in_place;
 }
 
-TEST(promised, handles) { EXPECT_EQ(rota::run(uses_handles()), 2 + 1 + 3 + 4); }
+TEST(public_api, join_handle_returns_the_outcome_of_its_task) {
+  EXPECT_EQ(rota::run(uses_handles()), 2 + 1 + 3 + 4);
+}
 
-TEST(promised, wait_for) {
+TEST(public_api, join_handle_wait_for_times_out_or_returns_the_outcome) {
   rota::runtime runtime;
   rota::join_handle<int> endless = runtime.spawn(forever());
   const std::optional<rota::outcome<int>> too_early = endless.wait_for(1ms);
@@ -114,7 +116,7 @@ rota::task<bool> knows_itself() {
   co_return quiet&& no_deadline&& me == rota::this_task::id();
 }
 
-TEST(promised, this_task) { EXPECT_TRUE(rota::run(knows_itself())); }
+TEST(public_api, this_task_reports_its_id_deadline_and_state) { EXPECT_TRUE(rota::run(knows_itself())); }
 
 rota::task<int> keeps_time() {
   co_await rota::sleep_for(1.5ms);
@@ -134,9 +136,9 @@ rota::task<int> keeps_time() {
   co_return early.value_or(0);
 }
 
-TEST(promised, time_and_shields) { EXPECT_EQ(rota::run(keeps_time()), 8); }
+TEST(public_api, sleep_interval_timeout_and_shield_work) { EXPECT_EQ(rota::run(keeps_time()), 8); }
 
-TEST(promised, errors_have_codes) {
+TEST(public_api, errors_have_codes) {
   EXPECT_THROW(
       {
         rota::join_handle<int> empty;

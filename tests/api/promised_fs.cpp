@@ -160,6 +160,6 @@ rota::task<void> use_all() {
   must(co_await in.remove());
 }
 
-TEST(promised, files_names_directories_and_the_rest) { rota::run(use_all()); }
+TEST(public_api, files_paths_directories_watchers_and_mappings_work) { rota::run(use_all()); }
 
 }  // namespace

@@ -20,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 namespace gate = rota::gate;
 
-TEST(promised, signal_gates) {
+TEST(public_api, signal_gate_is_scheduled_once_until_it_is_served) {
   gate::signal_waker waker;
   gate::signal_word word(7);
   gate::signal_gate queue(3, word, waker);
@@ -45,7 +45,7 @@ TEST(promised, signal_gates) {
   EXPECT_EQ(waker.wait_until(std::chrono::steady_clock::now()), 7U);
 }
 
-TEST(promised, mailboxes) {
+TEST(public_api, mailbox_handles_its_messages_in_order) {
   std::vector<std::string> seen;
   gate::executor threads(2);
   gate::mailbox<std::string> box =
@@ -95,7 +95,7 @@ rota::task<int> uses_a_runtime(rota::runtime& tasks) {
   co_return sum;
 }
 
-TEST(promised, mailboxes_on_a_runtime) {
+TEST(public_api, mailbox_on_a_runtime_handles_async_sends) {
   rota::runtime tasks;
   EXPECT_EQ(tasks.spawn(uses_a_runtime(tasks)).join(), 55);
 }
@@ -111,7 +111,7 @@ rota::task<int> asks(gate::actor_ref<account> to) {
   co_return reply.value_or(-1);
 }
 
-TEST(promised, actors) {
+TEST(public_api, actor_serves_tell_call_and_ask) {
   rota::runtime tasks;
   gate::executor on_tasks(tasks);
   gate::actor<account> bank(on_tasks, [] { return account{}; });
@@ -129,7 +129,7 @@ TEST(promised, actors) {
   EXPECT_EQ(savings.stats().restarts, 0U);
 }
 
-TEST(promised, fan_ins) {
+TEST(public_api, fan_in_delivers_the_items_of_all_producers) {
   gate::fan_in<int> in({.producers = 2, .segment = 8});
   auto one = in.make_producer();
   auto two = in.make_producer();

@@ -67,7 +67,7 @@ rota::task<void> expect_numbers(S near, S far) {
   EXPECT_EQ(text, "1 one\n2 two\n3 three\n");
 }
 
-TEST(promised, streams_of_each_kind_are_alike) {
+TEST(public_api, streams_of_each_kind_are_alike) {
   rota::run([]() -> rota::task<void> {
     auto [near, far] = rota::io::duplex(5);
     co_await expect_numbers(std::move(near), std::move(far));
@@ -83,7 +83,7 @@ TEST(promised, streams_of_each_kind_are_alike) {
   });
 }
 
-TEST(promised, datagrams_of_each_kind_are_alike) {
+TEST(public_api, datagrams_of_each_kind_are_alike) {
   rota::run([]() -> rota::task<void> {
     std::array<std::byte, 16> buffer;
     auto udp = rota::net::udp_socket::bind(rota::net::endpoint::loopback_v4(0));

@@ -60,7 +60,7 @@ rota::task<bool> talks() {
   co_return received == sent.size() && echoed == sent.size();
 }
 
-TEST(promised, tcp_echo) { EXPECT_TRUE(rota::run(talks())); }
+TEST(public_api, tcp_echo) { EXPECT_TRUE(rota::run(talks())); }
 
 rota::task<bool> refused() {
   result<tcp_listener> listener = tcp_listener::bind(rota::net::endpoint::loopback_v4(0));
@@ -72,9 +72,9 @@ rota::task<bool> refused() {
   co_return !client.has_value() && client.error() == std::errc::connection_refused;
 }
 
-TEST(promised, a_refused_connection_is_an_error) { EXPECT_TRUE(rota::run(refused())); }
+TEST(public_api, a_refused_connection_is_an_error) { EXPECT_TRUE(rota::run(refused())); }
 
-TEST(promised, endpoints_are_parsed_and_printed) {
+TEST(public_api, endpoints_are_parsed_and_printed) {
   for (const char* good : {"127.0.0.1:80", "0.0.0.0:0", "[::1]:8080", "[2001:db8::5]:65535"}) {
     const auto parsed = rota::net::endpoint::parse(good);
     ASSERT_TRUE(parsed.has_value()) << good;

@@ -27,7 +27,7 @@ rota::task<> nothing() { co_return; }
 rota::task<> forever() { co_await rota::sleep_until(std::chrono::steady_clock::time_point::max()); }
 
 // Programs store and compare reasons: a value is not given to another reason later, and each has a sentence.
-TEST(promised, every_reason_has_a_value_and_a_sentence) {
+TEST(public_api, every_errc_has_a_stable_value_and_its_own_message) {
   using enum rota::errc;
   const std::vector<rota::errc> all{cancelled,
                                     timed_out,
@@ -53,7 +53,7 @@ TEST(promised, every_reason_has_a_value_and_a_sentence) {
   }
 }
 
-TEST(promised, wakers) {
+TEST(public_api, waker_wakes_can_be_cloned_and_compared) {
   int calls = 0;
   rota::waker one = rota::callback_waker([&calls]() noexcept { ++calls; });
   const rota::waker other = one.clone();
@@ -64,7 +64,7 @@ TEST(promised, wakers) {
   EXPECT_EQ(calls, 2);
 }
 
-TEST(promised, every_figure_of_the_statistics) {
+TEST(public_api, runtime_stats_report_every_counter) {
   rota::runtime runtime(rota::runtime_options{.workers = 2});
   runtime.spawn(nothing()).join();
   rota::join_handle<void> endless = runtime.spawn(forever());
@@ -111,7 +111,7 @@ rota::task<int> waits_for_a_signal() {
   co_return number;
 }
 
-TEST(promised, signals) { EXPECT_EQ(rota::run(waits_for_a_signal()), SIGUSR1); }
+TEST(public_api, unix_signal_receives_a_signal) { EXPECT_EQ(rota::run(waits_for_a_signal()), SIGUSR1); }
 
 rota::task<bool> is_stopped(std::stop_token token) {
   const auto linked = rota::link(std::move(token));
@@ -120,7 +120,7 @@ rota::task<bool> is_stopped(std::stop_token token) {
   co_return mine.stop_requested() && rota::this_task::cancel_requested();
 }
 
-TEST(promised, stop_tokens) {
+TEST(public_api, linked_stop_token_cancels_its_task) {
   std::stop_source source;
   source.request_stop();
   rota::runtime runtime;
@@ -130,7 +130,7 @@ TEST(promised, stop_tokens) {
   EXPECT_TRUE(end->is_cancelled());
 }
 
-TEST(promised, virtual_clock) {
+TEST(public_api, virtual_clock_skips_a_sleep_of_24_hours) {
   rota::testing::virtual_clock clock;
   rota::runtime runtime(rota::runtime_options{.workers = 1}, clock);
   const auto before = clock.now();
@@ -146,6 +146,6 @@ rota::task<bool> uses_any() {
   co_return any.get<1>() == std::monostate{};
 }
 
-TEST(promised, any_result_of_void_is_a_monostate) { EXPECT_TRUE(rota::run(uses_any())); }
+TEST(public_api, any_result_of_void_is_a_monostate) { EXPECT_TRUE(rota::run(uses_any())); }
 
 }  // namespace

@@ -24,7 +24,7 @@ namespace {
 using namespace std::chrono_literals;
 namespace pool = rota::pool;
 
-TEST(promised, thread_pools) {
+TEST(public_api, thread_pool_runs_functions_and_coroutines) {
   pool::thread_pool p{pool::pool_options{
       .min_threads = 1, .max_threads = 2, .keep_alive = 10s, .queue = pool::queue_order::fifo}};
   pool::work<int> w = p.submit([] { return 1; });
@@ -58,7 +58,7 @@ TEST(promised, thread_pools) {
   EXPECT_GE(s.threads, 1U);
 }
 
-TEST(promised, control_of_works) {
+TEST(public_api, jobs_can_be_cancelled_stopped_paused_and_resumed) {
   pool::thread_pool p({.max_threads = 1});
   const auto spins = [](const std::stop_token& stop) {
     while (!stop.stop_requested()) std::this_thread::yield();
@@ -96,7 +96,7 @@ TEST(promised, control_of_works) {
   EXPECT_THROW(static_cast<void>(p.submit([] {})), rota::error);
 }
 
-TEST(promised, waits_and_fetches_of_several_works) {
+TEST(public_api, several_jobs_can_be_waited_for_and_fetched) {
   pool::thread_pool p({.max_threads = 2});
   const pool::work_options kept{.group = "g", .store_result = true};
   const std::array ids{p.submit([] { return 1; }, kept).id(), p.submit([] { return 2; }, kept).id()};
@@ -119,7 +119,7 @@ TEST(promised, waits_and_fetches_of_several_works) {
   EXPECT_GE(threads.at(0).attempts + threads.at(0).ended + threads.at(0).failed + threads.at(0).stolen, 0U);
 }
 
-TEST(promised, a_task_awaits_works) {
+TEST(public_api, task_awaits_pool_jobs) {
   pool::thread_pool p;
   const int sum = rota::run(
       [](pool::thread_pool& threads) -> rota::task<int> {
@@ -133,7 +133,7 @@ TEST(promised, a_task_awaits_works) {
   EXPECT_EQ(sum, 42);
 }
 
-TEST(promised, loops_and_graphs) {
+TEST(public_api, pool_runs_parallel_loops_and_graphs) {
   pool::thread_pool p;
   std::vector<int> all(100);
   pool::for_index(p, 0, 100, [&](int i) { all[static_cast<std::size_t>(i)] = i; });
@@ -153,7 +153,7 @@ TEST(promised, loops_and_graphs) {
   EXPECT_EQ(*g.result(b), 2);
 }
 
-TEST(promised, watched_sources) {
+TEST(public_api, watched_source_runs_a_job_for_each_item) {
   pool::thread_pool p;
   pool::source<std::unique_ptr<int>> numbers(pool::source<std::unique_ptr<int>>::unbounded);
   std::atomic<int> sum{0};

@@ -90,7 +90,11 @@ rota::task<int> uses_streams() {
   co_return none ? 0 : sum;
 }
 
-TEST(promised, select) { EXPECT_EQ(rota::run(uses_select()), 5 + 10 + 7 + 3000 + 1); }
-TEST(promised, generators_and_streams) { EXPECT_EQ(rota::run(uses_streams()), 1 + 6 + 12); }
+TEST(public_api, select_accepts_tasks_channels_sleeps_and_lists_of_handles) {
+  EXPECT_EQ(rota::run(uses_select()), 5 + 10 + 7 + 3000 + 1);
+}
+TEST(public_api, streams_can_be_mapped_filtered_merged_and_buffered) {
+  EXPECT_EQ(rota::run(uses_streams()), 1 + 6 + 12);
+}
 
 }  // namespace

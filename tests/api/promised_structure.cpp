@@ -48,7 +48,9 @@ rota::task<int> uses_when() {
   co_return std::get<0>(both) + all[0] + all[1] + first;
 }
 
-TEST(promised, when) { EXPECT_EQ(rota::run(uses_when()), 1 + 2 + 3 + 5); }
+TEST(public_api, when_all_and_when_any_return_their_results) {
+  EXPECT_EQ(rota::run(uses_when()), 1 + 2 + 3 + 5);
+}
 
 rota::task<int> uses_loops() {
   std::vector<int> values{3, 1, 2};
@@ -66,7 +68,9 @@ rota::task<int> uses_loops() {
   co_return sum + squares;
 }
 
-TEST(promised, parallel_loops) { EXPECT_EQ(rota::run(uses_loops()), 15 + 14); }
+TEST(public_api, parallel_for_sort_and_reduce_compute_their_results) {
+  EXPECT_EQ(rota::run(uses_loops()), 15 + 14);
+}
 
 rota::task<int> uses_scope() {
   int sum = 0;
@@ -83,7 +87,9 @@ rota::task<int> uses_scope() {
   co_return sum;
 }
 
-TEST(promised, scope) { EXPECT_EQ(rota::run(uses_scope(), rota::runtime_options{.workers = 1}), 3); }
+TEST(public_api, scope_waits_for_its_children) {
+  EXPECT_EQ(rota::run(uses_scope(), rota::runtime_options{.workers = 1}), 3);
+}
 
 rota::task<int> uses_sets() {
   rota::join_set<int> set;
@@ -102,7 +108,7 @@ rota::task<int> uses_sets() {
   co_return sum;
 }
 
-TEST(promised, sets) { EXPECT_EQ(rota::run(uses_sets()), 6); }
+TEST(public_api, join_set_and_async_scope_await_their_tasks) { EXPECT_EQ(rota::run(uses_sets()), 6); }
 
 rota::task<int> uses_finally() {
   int cleaned = 0;
@@ -114,7 +120,7 @@ rota::task<int> uses_finally() {
   co_return value + cleaned;
 }
 
-TEST(promised, finally) { EXPECT_EQ(rota::run(uses_finally()), 5); }
+TEST(public_api, finally_runs_its_cleanup) { EXPECT_EQ(rota::run(uses_finally()), 5); }
 
 rota::task_local<int> depth;
 
@@ -127,7 +133,7 @@ rota::task<int> uses_local() {
   co_return inside;
 }
 
-TEST(promised, task_local) { EXPECT_EQ(rota::run(uses_local()), 7); }
+TEST(public_api, task_local_is_readable_inside_its_scope) { EXPECT_EQ(rota::run(uses_local()), 7); }
 
 rota::task<bool> uses_deadline() {
   const auto t = std::chrono::steady_clock::now() + 1h;
@@ -135,6 +141,6 @@ rota::task<bool> uses_deadline() {
   co_return inside.has_value();
 }
 
-TEST(promised, with_deadline) { EXPECT_TRUE(rota::run(uses_deadline())); }
+TEST(public_api, with_deadline_returns_a_value_in_time) { EXPECT_TRUE(rota::run(uses_deadline())); }
 
 }  // namespace

@@ -29,7 +29,7 @@ namespace sync = rota::sync;
 
 std::chrono::steady_clock::time_point soon() { return std::chrono::steady_clock::now() + 1h; }
 
-TEST(promised, mutexes) {
+TEST(public_api, mutex_locks_and_times_out) {
   sync::mutex m;
   rota::run([&]() -> rota::task<void> {
     {
@@ -57,7 +57,7 @@ TEST(promised, mutexes) {
   EXPECT_TRUE(held);
 }
 
-TEST(promised, shared_mutexes) {
+TEST(public_api, shared_mutex_admits_readers_or_one_writer) {
   sync::shared_mutex m;
   rota::run([&]() -> rota::task<void> {
     {
@@ -90,7 +90,7 @@ TEST(promised, shared_mutexes) {
   EXPECT_TRUE(m.blocking_lock_shared_until(soon()).has_value());
 }
 
-TEST(promised, semaphores) {
+TEST(public_api, semaphore_grants_permits_and_times_out) {
   sync::semaphore s(3);
   rota::run([&]() -> rota::task<void> {
     const std::expected<void, std::error_code> got = co_await s.acquire(2);
@@ -122,7 +122,7 @@ TEST(promised, semaphores) {
   EXPECT_EQ(s.blocking_acquire().error(), rota::errc::closed);
 }
 
-TEST(promised, notifies) {
+TEST(public_api, notify_wakes_waiters_and_times_out) {
   sync::notify n;
   n.notify_one();
   EXPECT_TRUE(n.try_wait());
@@ -147,7 +147,7 @@ TEST(promised, notifies) {
   EXPECT_TRUE(n.blocking_wait_until(soon()).has_value());
 }
 
-TEST(promised, events) {
+TEST(public_api, event_lets_waiters_pass_while_it_is_set) {
   sync::event manual;
   EXPECT_FALSE(manual.is_set());
   manual.set();
@@ -169,7 +169,7 @@ TEST(promised, events) {
   EXPECT_FALSE(automatic.is_set());
 }
 
-TEST(promised, latches) {
+TEST(public_api, latch_opens_when_its_count_reaches_zero) {
   sync::latch l(3);
   EXPECT_FALSE(l.try_wait());
   EXPECT_FALSE(l.blocking_wait_for(1ns).has_value());
@@ -187,7 +187,7 @@ TEST(promised, latches) {
   EXPECT_TRUE(l.blocking_wait_until(soon()).has_value());
 }
 
-TEST(promised, barriers_in_two_steps) {
+TEST(public_api, barrier_passes_after_separate_arrive_and_wait) {
   sync::barrier b(2);
   const sync::barrier::arrival mine = b.arrive();
   EXPECT_FALSE(b.try_wait(mine));
@@ -204,7 +204,7 @@ TEST(promised, barriers_in_two_steps) {
   EXPECT_EQ(b.blocking_wait(mine).generation, 0U);
 }
 
-TEST(promised, barriers) {
+TEST(public_api, barrier_passes_each_generation_and_undoes_a_late_arrival) {
   sync::barrier b(2);
   EXPECT_EQ(b.participants(), 2U);
   int leaders = 0;
@@ -233,7 +233,7 @@ TEST(promised, barriers) {
   EXPECT_TRUE(b.blocking_arrive_and_wait_until(soon()).has_value());
 }
 
-TEST(promised, once_cells) {
+TEST(public_api, once_cell_is_initialized_once) {
   sync::once_cell<int> cell;
   EXPECT_EQ(cell.get(), nullptr);
   rota::run([&]() -> rota::task<void> {
@@ -265,7 +265,7 @@ TEST(promised, once_cells) {
   EXPECT_TRUE(other.set(8).has_value());
 }
 
-TEST(promised, once_cells_that_are_made_in_time) {
+TEST(public_api, once_cell_initialization_times_out) {
   sync::once_cell<int> cell;
   sync::once_cell<int> other;
   rota::run([&]() -> rota::task<void> {
@@ -298,7 +298,7 @@ TEST(promised, once_cells_that_are_made_in_time) {
   EXPECT_EQ(calls, 1);
 }
 
-TEST(promised, condition_variables) {
+TEST(public_api, condition_variable_waits_for_its_predicate) {
   sync::mutex m;
   sync::condition_variable changed;
   int items = 0;
@@ -344,7 +344,7 @@ TEST(promised, condition_variables) {
   EXPECT_FALSE(changed.blocking_wait_for(held, 1ns).has_value());
 }
 
-TEST(promised, strands) {
+TEST(public_api, strand_runs_its_calls_in_order) {
   sync::strand s;
   rota::run([&]() -> rota::task<void> {
     int calls = 0;
@@ -367,7 +367,7 @@ TEST(promised, strands) {
   s.blocking_join();
 }
 
-TEST(promised, strands_with_limits) {
+TEST(public_api, strand_calls_time_out_while_it_is_busy) {
   sync::strand s;
   int calls = 0;
   EXPECT_EQ(s.try_run([&] { return ++calls; }), 1);

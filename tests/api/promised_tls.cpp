@@ -89,7 +89,7 @@ rota::task<std::string> talks() {
   co_return co_await sends_and_hears(std::move(*c), std::move(*s));
 }
 
-TEST(promised, tls_echo) { EXPECT_EQ(rota::run(talks()), "hello"); }
+TEST(public_api, tls_echo) { EXPECT_EQ(rota::run(talks()), "hello"); }
 
 rota::task<std::error_code> refused(std::string host) {
   const rota::tls::server_config config = of_server();
@@ -100,7 +100,7 @@ rota::task<std::error_code> refused(std::string host) {
   co_return c.has_value() ? std::error_code() : c.error();
 }
 
-TEST(promised, tls_errors_have_names) {
+TEST(public_api, tls_errors_have_names) {
   EXPECT_EQ(rota::run(refused("example.org")), rota::tls::alert::unrecognized_name);
   EXPECT_EQ(rota::run(refused("127.0.0.2")), rota::tls::verify_error::address_mismatch);
   EXPECT_EQ(rota::run(refused("")), rota::tls::errc::bad_name);
@@ -111,7 +111,7 @@ TEST(promised, tls_errors_have_names) {
   EXPECT_STREQ(rota::tls::openssl_category().name(), "openssl");
 }
 
-TEST(promised, tls_configurations_name_what_is_wrong_with_them) {
+TEST(public_api, tls_configurations_name_what_is_wrong_with_them) {
   rota::tls::client_config c;
   c.own.push_back({.chain_file = "/nowhere/chain.pem", .key_file = "/nowhere/key.pem"});
   try {
@@ -123,7 +123,7 @@ TEST(promised, tls_configurations_name_what_is_wrong_with_them) {
   }
 }
 
-TEST(promised, tls_certificates_of_ones_own_have_limits) {
+TEST(public_api, self_signed_tls_certificate_refuses_invalid_arguments) {
   for (const std::vector<std::string>& hosts : {std::vector<std::string>{},
                                                 std::vector<std::string>{""},
                                                 std::vector<std::string>{"a b"},

@@ -109,7 +109,7 @@ TEST(abort_handle, outlives_its_runtime_without_cancelling_anything) {
   EXPECT_EQ(value.use_count(), 1);
 }
 
-TEST(abort_handle, that_is_empty_cancels_nothing) {
+TEST(abort_handle, cancels_nothing_when_empty) {
   abort_handle none;
   EXPECT_FALSE(none.valid());
   EXPECT_FALSE(none.cancel());
@@ -148,7 +148,7 @@ TEST(join_set, cancels_one_member_and_leaves_the_others) {
   rt.block_on(body::run());
 }
 
-TEST(join_set, whose_members_outlive_it_may_still_be_asked) {
+TEST(join_set, abort_handle_of_a_member_works_after_the_set_is_destroyed) {
   struct body {
     static task<abort_handle> run() {
       join_set<int> set;

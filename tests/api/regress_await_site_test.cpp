@@ -242,7 +242,7 @@ TEST(regress_await_site, a_dump_names_the_co_await_of_the_program) {
 std::string reported;
 std::atomic<bool> is_reported;
 
-TEST(regress_await_site, an_unhandled_exception_is_reported_with_it) {
+TEST(regress_await_site, unhandled_exception_report_names_the_co_await) {
   is_reported = false;
   runtime_options options = with_workers(1);
   options.on_unhandled = unhandled_policy::callback([](const unhandled_exception& what) noexcept {
@@ -308,7 +308,7 @@ TEST(regress_await_site, an_error_that_no_task_throws_has_no_line) {
 }
 
 /// A coroutine of rota's that is a task itself has no co_await of the program around it.
-TEST(regress_await_site, a_task_of_the_librarys_own_is_named_without_the_build_path) {
+TEST(regress_await_site, dump_names_a_library_coroutine_without_the_build_path) {
   stage on;
   runtime rt(with_workers(2));
   static_cast<void>(

@@ -106,7 +106,7 @@ task<> computes(const char* name, runtime& rt, std::uint64_t stalls) {
   co_return;
 }
 
-TEST(regress_block_on_watch, a_root_that_blocks_is_named_twice_and_its_end_is_told) {
+TEST(regress_block_on_watch, blocking_root_is_reported_twice_and_once_more_at_its_end) {
   heard lines;
   run(blocks("blocked root", lines), watched());
   lines.read_rest();
@@ -121,7 +121,7 @@ TEST(regress_block_on_watch, a_root_that_blocks_is_named_twice_and_its_end_is_to
   EXPECT_TRUE(lines.has(" in block_on() has left task ")) << lines.text;
 }
 
-TEST(regress_block_on_watch, a_root_of_run_with_arguments_is_told_with_its_spawn_site) {
+TEST(regress_block_on_watch, report_of_a_root_of_run_with_arguments_names_its_spawn_site) {
   heard lines;
   run(blocks, "root with arguments", std::ref(lines));
   lines.read_rest();

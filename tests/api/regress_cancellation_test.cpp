@@ -146,7 +146,7 @@ way_to_end end_in_a_shutdown(task<> (*work)()) {
   return end;
 }
 
-TEST(regress, a_scope_hears_of_a_child_that_a_shutdown_refuses) {
+TEST(regress, scope_ends_as_cancelled_when_a_shutdown_refuses_its_child) {
   for (int i = 0; i < rounds; ++i) {
     ASSERT_EQ(end_in_a_shutdown(spawns_in_a_scope), way_to_end::cancelled);
     ASSERT_EQ(end_in_a_shutdown(spawns_in_an_async_scope), way_to_end::cancelled);
@@ -239,7 +239,7 @@ task<> jobs_of_a_pool(pool::thread_pool& jobs) {
   }
 }
 
-TEST(regress, what_is_handed_to_a_when_has_ended_before_that) {
+TEST(regress, when_combinators_end_their_arguments_before_they_return) {
   pool::pool_options two_threads;
   two_threads.max_threads = 2;
   pool::thread_pool jobs(two_threads);
@@ -359,7 +359,7 @@ task<> takes_the_end_of(join_handle<int> first, sweep& x) {
 }
 
 // The shutdown comes to the first task long before it comes to the last one, which runs and then awaits it.
-TEST(regress, no_task_sees_the_end_of_one_that_a_shutdown_has_found_earlier) {
+TEST(regress, task_does_not_see_the_end_of_a_task_that_shutdown_cancelled_first) {
   constexpr int between = 2000;
   for (int i = 0; i < rounds / 3; ++i) {
     sweep x;
@@ -506,7 +506,7 @@ task<int> shields_briefly(way_down inside, shield_case& x) {
   co_return co_await inside(x);
 }
 
-TEST(regress, a_shield_in_the_body_of_a_scope_holds_a_deadline_off_from_children_of_children) {
+TEST(regress, shield_in_a_scope_body_delays_a_deadline_for_children_of_children) {
   runtime rt(with_workers(1));
   for (const child_of_the_scope child : {&sets_none, &shields_briefly}) {
     for (const way_down inside : {&awaits_one_without_time, &through_a_scope, &through_a_group}) {
@@ -550,7 +550,7 @@ task<int> sets_one_around_a_shield_that_is_gone(way_down inside, shield_case& x)
   co_return 0;
 }
 
-TEST(regress, a_shield_in_the_body_of_a_scope_holds_off_no_deadline_that_a_child_sets_itself) {
+TEST(regress, shield_in_a_scope_body_does_not_delay_a_deadline_that_a_child_sets) {
   runtime rt(with_workers(1));
   for (const child_of_the_scope child : {&sets_a_later_one,
                                          &sets_the_same,
@@ -721,7 +721,7 @@ task<> has_a_winner(std::atomic<bool>& has_begun) {
   EXPECT_EQ(won.index(), 0U);
 }
 
-TEST(regress, a_clean_up_may_await_a_task_that_was_cancelled_with_its_own) {
+TEST(regress, cleanup_may_await_a_task_that_the_same_cause_cancelled) {
   using way = task<> (*)(std::atomic<bool>&);
   for (const unsigned workers : {1U, 2U}) {
     for (const way each : {way(cancels_its_scope), way(is_late), way(has_a_winner)}) {

@@ -35,7 +35,7 @@ task<int> after_a_sleep() {
   co_return 7;
 }
 
-TEST(regress, a_clock_may_stand_at_the_end_of_time) {
+TEST(regress, virtual_clock_may_start_at_time_point_max) {
   testing::virtual_clock clock(testing::clock_mode::automatic, std::chrono::steady_clock::time_point::max());
   runtime_options o;
   o.workers = 1;

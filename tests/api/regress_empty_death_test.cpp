@@ -85,7 +85,7 @@ TEST(an_empty_task_death_test, ends_the_program_with_a_sentence_wherever_it_is_u
   each_ends<task<int>>(no_work, of_a_task, uses);
 }
 
-TEST(an_empty_task_death_test, is_one_that_was_awaited) {
+TEST(an_empty_task_death_test, ends_the_program_when_it_was_awaited_before) {
   const auto twice = [] {
     rota::run(
         []() -> task<> {
@@ -158,7 +158,7 @@ void of_a_weighed_sender(void (*call)(weighed_sender&)) {
   call(tx);
 }
 
-TEST(an_empty_sender_death_test, of_a_channel_that_is_bounded_by_weight) {
+TEST(an_empty_sender_death_test, ends_the_program_if_the_channel_is_bounded_by_weight) {
   static constexpr use<weighed_sender> uses[] = {
       {"send", [](weighed_sender& s) { await_of(s, [](weighed_sender& e) { return e.send(1); }); }},
       {"try_send", [](weighed_sender& s) { static_cast<void>(s.try_send(1)); }},
@@ -171,7 +171,7 @@ TEST(an_empty_sender_death_test, of_a_channel_that_is_bounded_by_weight) {
   each_ends<weighed_sender>(no_half, of_a_weighed_sender, uses);
 }
 
-TEST(an_empty_sender_death_test, of_an_unbounded_channel_and_a_weak_one_too) {
+TEST(an_empty_sender_death_test, ends_the_program_if_it_is_unbounded_or_weak) {
   const auto send = [] {
     auto [tx, rx] = channel::unbounded<int>();
     const auto taken = std::move(tx);
@@ -458,7 +458,7 @@ TEST(a_scope_that_has_ended_death_test, ends_the_program_with_a_sentence) {
 }
 
 // AddressSanitizer reports the destroyed frame first.
-TEST(a_scope_that_has_ended_death_test, is_one_whose_reference_was_kept_beyond_its_with_scope) {
+TEST(a_scope_that_has_ended_death_test, ends_the_program_when_a_reference_outlives_with_scope) {
   const auto forks = [] {
     rota::run(
         []() -> task<> {
@@ -475,7 +475,7 @@ TEST(a_scope_that_has_ended_death_test, is_one_whose_reference_was_kept_beyond_i
   EXPECT_DEATH(forks(), "a scope was used after it had ended|AddressSanitizer");
 }
 
-TEST(a_scope_that_has_ended_death_test, is_an_async_scope_too) {
+TEST(a_scope_that_has_ended_death_test, ends_the_program_when_it_is_a_destroyed_async_scope) {
   const auto forks = [] {
     rota::run(
         []() -> task<> {

@@ -160,7 +160,7 @@ TEST(an_empty_tcp_stream_and_listener, say_bad_file_descriptor) {
   rota::run(body, {.workers = 1});
 }
 
-TEST(an_empty_tcp_stream_and_listener, say_so_again_and_as_halves_and_to_a_limit) {
+TEST(an_empty_tcp_stream_and_listener, say_bad_file_descriptor_again_after_split_and_in_a_timeout) {
   const auto body = []() -> task<> {
     auto bound = net::tcp_listener::bind("127.0.0.1:0");
     auto connected = co_await net::tcp_stream::connect(*bound->local_endpoint());

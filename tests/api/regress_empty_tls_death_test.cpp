@@ -114,7 +114,7 @@ TEST(an_empty_tls_stream_death_test, ends_the_program_where_its_finish_is_awaite
   EXPECT_EXIT(finish(), testing::KilledBySignal(SIGABRT), sentence);
 }
 
-TEST(an_empty_tls_stream_death_test, is_one_that_was_split) {
+TEST(an_empty_tls_stream_death_test, ends_the_program_when_it_was_split) {
   const auto read = [] {
     with_stream([](stream& s) {
       const auto halves = std::move(s).split();

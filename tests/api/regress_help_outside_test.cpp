@@ -79,7 +79,7 @@ TEST(help_outside, a_foreign_thread_runs_the_tasks_that_its_target_depends_on) {
   EXPECT_EQ(target.join(help), 3);
 }
 
-TEST(help_outside, children_and_turns_given_up_run_on_the_same_thread) {
+TEST(help_outside, children_and_yielding_tasks_run_on_the_helping_thread) {
   held_runtime held;
   auto target = held.rt.spawn([]() -> task<bool> {
     const auto mine = std::this_thread::get_id();
@@ -145,7 +145,7 @@ TEST(help_outside, a_helper_that_finds_nothing_is_woken_by_the_next_task) {
 }
 
 // Each target needs a later task from a sleeping thread. A helper that is woken and leaves wakes another one.
-TEST(help_outside, several_helpers_hand_the_calls_on) {
+TEST(help_outside, woken_helper_that_leaves_wakes_another_helper) {
   held_runtime held;
   constexpr int helpers = 4;
   for (int i = 0; i < rounds / 4; ++i) {

@@ -61,7 +61,7 @@ TEST(a_task_that_is_never_awaited, is_reported_with_the_task_that_destroyed_it) 
   EXPECT_NE(text.find("'forgetful'"), std::string::npos) << text;
 }
 
-TEST(a_task_that_is_never_awaited, is_reported_when_another_one_is_assigned_and_when_it_was_a_parameter) {
+TEST(a_task_that_is_never_awaited, is_reported_when_overwritten_or_ignored_as_a_parameter) {
   const auto assigns = []() -> task<> {
     auto work = child();
     work = child();
@@ -72,7 +72,7 @@ TEST(a_task_that_is_never_awaited, is_reported_when_another_one_is_assigned_and_
   EXPECT_EQ(reports_in(text), 2U) << text;
 }
 
-TEST(a_task_that_is_never_awaited, is_not_reported_as_a_part_of_one_that_is) {
+TEST(a_task_that_is_never_awaited, is_not_reported_when_a_reported_task_contains_it) {
   const std::string text = printed_by([] { [[maybe_unused]] const auto forgotten = takes(child()); });
   EXPECT_EQ(reports_in(text), 1U) << text;
 }
@@ -139,7 +139,7 @@ TEST(a_task_that_is_never_awaited, is_not_reported_when_the_task_that_has_it_as_
   EXPECT_EQ(printed_by([&] { run_in_a_task(forks()); }), "");
 }
 
-TEST(a_task_that_is_never_awaited, is_not_reported_when_it_goes_with_a_generator_that_is_left) {
+TEST(a_task_that_is_never_awaited, is_not_reported_when_an_abandoned_generator_destroys_it) {
   const auto ahead = []() -> async_generator<int> {
     for (;;) {
       auto next = child();

@@ -246,7 +246,7 @@ TEST(regress_pool_coroutine, each_row_of_the_document_is_what_the_pool_does) {
   EXPECT_EQ(table_of_document(), table_of_pool());
 }
 
-TEST(regress_pool_coroutine, the_refusal_names_the_remedy) {
+TEST(regress_pool_coroutine, no_runtime_message_names_the_remedy) {
   const std::string words = make_error_code(errc::no_runtime).message();
   EXPECT_NE(words.find("spawn it there"), std::string::npos) << words;
 }
@@ -256,7 +256,7 @@ task<finding> connects_to(net::endpoint peer) {
   co_return finding::of(made);
 }
 
-TEST(regress_pool_coroutine, a_connect_that_is_refused_has_not_told_the_peer) {
+TEST(regress_pool_coroutine, refused_tcp_connect_does_not_reach_the_peer) {
   const int listens = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   ASSERT_NE(listens, -1);
   sockaddr_storage at{};
@@ -278,7 +278,7 @@ task<finding> connects_by_name(net::unix_endpoint peer) {
   co_return finding::of(made);
 }
 
-TEST(regress_pool_coroutine, a_connect_by_a_name_that_is_refused_has_not_told_the_peer) {
+TEST(regress_pool_coroutine, refused_unix_connect_does_not_reach_the_peer) {
   const auto name = net::unix_endpoint::abstract("rota-regress-pool-" + std::to_string(::getpid())).value();
   const int listens = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   ASSERT_NE(listens, -1);
@@ -295,7 +295,7 @@ TEST(regress_pool_coroutine, a_connect_by_a_name_that_is_refused_has_not_told_th
 }
 
 /// Also through throwing interfaces: a job that ignores the code fails with a message.
-TEST(regress_pool_coroutine, a_job_that_fails_by_it_says_so) {
+TEST(regress_pool_coroutine, job_that_fails_with_no_runtime_names_the_remedy) {
   thread_pool pool({.max_threads = 1});
   auto job = pool.submit([]() -> task<int> {
     auto work = spawn_blocking([] { return 1; });

@@ -92,7 +92,7 @@ task<> compare_in_limits(thread_pool& p) {
   };
   static_cast<void>(co_await with_deadline(at, shielded()));
 }
-TEST(pool_deadline, of_a_job_is_that_of_a_task_that_is_spawned_in_its_place) { with_each(compare_in_limits); }
+TEST(pool_deadline, is_inherited_by_a_job_as_by_a_spawned_task) { with_each(compare_in_limits); }
 
 task<> goes_on_in_children(thread_pool& p) {
   const time_point at = std::chrono::steady_clock::now() + 1h;
@@ -106,7 +106,7 @@ task<> goes_on_in_children(thread_pool& p) {
   };
   static_cast<void>(co_await with_deadline(at, submits()));
 }
-TEST(pool_deadline, goes_on_to_what_a_job_spawns_and_submits) { with_each(goes_on_in_children); }
+TEST(pool_deadline, is_inherited_by_tasks_and_jobs_that_a_job_starts) { with_each(goes_on_in_children); }
 
 task<> goes_to_no_function(thread_pool& p) {
   source<int> items(1);
@@ -122,7 +122,7 @@ task<> goes_to_no_function(thread_pool& p) {
   watching.wait();
   EXPECT_EQ(of_item, time_point::max());
 }
-TEST(pool_deadline, is_inherited_by_no_function_and_no_item) { with_each(goes_to_no_function); }
+TEST(pool_deadline, is_not_inherited_by_function_jobs_and_watch_items) { with_each(goes_to_no_function); }
 
 /// The thread of the pool waits for a function inside of a coroutine job, and runs it itself.
 TEST(pool_deadline, is_not_inherited_through_a_function_that_runs_inside_of_another_job) {
@@ -221,7 +221,7 @@ task<> ends_with_own_limits(thread_pool& p) {
   static_cast<void>(co_await timeout(1h, submits()));
   EXPECT_EQ(quick->fetch().value(), 2);
 }
-TEST(pool_deadline, ends_a_job_beside_limits_of_its_own) { with_each(ends_with_own_limits); }
+TEST(pool_deadline, ends_a_job_that_also_has_its_own_limits) { with_each(ends_with_own_limits); }
 
 /// A job that waits behind others never begins.
 task<> ends_before_it_begins(thread_pool& p) {
@@ -251,7 +251,7 @@ task<> ends_before_it_begins(thread_pool& p) {
 }
 TEST(pool_deadline, ends_a_job_that_has_not_begun) { with_each(ends_before_it_begins); }
 
-TEST(pool_deadline, ends_a_job_of_a_pool_that_has_not_started_and_of_one_that_is_paused) {
+TEST(pool_deadline, ends_a_job_of_a_suspended_or_paused_pool) {
   for (const bool is_paused : {false, true}) {
     thread_pool p({.max_threads = 1,
                    .start = is_paused ? start_mode::running : start_mode::suspended,
@@ -317,7 +317,7 @@ task<> is_late_at_once(thread_pool& p) {
   expect_late(job.fetch());
   EXPECT_FALSE(began);
 }
-TEST(pool_deadline, that_has_passed_begins_no_job) { with_each(is_late_at_once); }
+TEST(pool_deadline, starts_no_job_when_it_has_already_passed) { with_each(is_late_at_once); }
 
 // ---- a task that awaits the job ---------------------------------------------------------------------------
 
@@ -355,10 +355,10 @@ task<> sees_the_job_first(thread_pool& p) {
     EXPECT_FALSE(went_on);
   }
 }
-TEST(pool_deadline, reaches_the_awaiter_though_the_job_was_the_first) { with_each(sees_the_job_first); }
+TEST(pool_deadline, reaches_the_awaiter_when_the_job_ended_first) { with_each(sees_the_job_first); }
 
 /// The same, and the awaiter sleeps: the only worker is busy until the job is over.
-TEST(pool_deadline, reaches_an_awaiter_that_sleeps_though_the_job_was_the_first) {
+TEST(pool_deadline, reaches_a_sleeping_awaiter_when_the_job_ended_first) {
   thread_pool p({.max_threads = 1});
   work<int> job;
   bool went_on = false;
@@ -424,7 +424,7 @@ task<> sees_its_own_limit_first(thread_pool& p) {
 TEST(pool_deadline, reaches_the_awaiter_before_the_job) { with_each(sees_its_own_limit_first); }
 
 /// The job sees the passed deadline at its own wait, and the pool's timer never fires: same reason.
-TEST(pool_deadline, is_the_reason_though_the_timer_of_the_pool_is_late) {
+TEST(pool_deadline, is_the_cancel_reason_when_the_pool_timer_is_late) {
   thread_pool late({.max_threads = 1});
   thread_pool other({.max_threads = 1});
   auto clock = std::make_unique<held_clock>(late);
@@ -503,7 +503,7 @@ TEST(pool_deadline, of_a_task_that_helps_is_not_inherited_through_a_callback) {
 }
 
 /// The deadline reaches the awaiter first.
-TEST(pool_deadline, is_told_to_observers_though_the_awaiter_was_the_first) {
+TEST(pool_deadline, is_reported_to_observers_when_it_reached_the_awaiter_first) {
   for (const bool has_begun : {true, false}) {
     thread_pool p({.max_threads = 1, .on_unhandled = quiet});
     const recorder heard(p);
@@ -536,7 +536,7 @@ task<int> forgets(bool& forgot) {
   co_return co_await hour();
 }
 
-TEST(pool_deadline, is_told_once_though_the_job_forgets_it) {
+TEST(pool_deadline, is_reported_once_when_the_job_ignores_it) {
   thread_pool p({.max_threads = 1, .on_unhandled = quiet});
   const recorder heard(p);
   for (bool forgot = false; !forgot;) {
@@ -548,7 +548,7 @@ TEST(pool_deadline, is_told_once_though_the_job_forgets_it) {
 }
 
 /// The job's own limit has passed, and the inherited one has not.
-TEST(pool_deadline, is_not_told_before_it_passes) {
+TEST(pool_deadline, is_not_reported_before_it_passes) {
   thread_pool p({.max_threads = 1, .on_unhandled = quiet});
   const recorder heard(p);
   work<int> job;
@@ -565,7 +565,7 @@ TEST(pool_deadline, is_not_told_before_it_passes) {
 }
 
 /// The deadline ends a wait under a shield, and the job fails with that cancellation. Stops in each order.
-TEST(pool_deadline, is_the_reason_though_the_job_fails_with_the_cancellation_of_another) {
+TEST(pool_deadline, is_the_cancel_reason_when_the_job_fails_with_anothers_cancellation) {
   for (const bool is_timer_late : {true, false}) {
     thread_pool p({.max_threads = 1, .on_unhandled = quiet});
     thread_pool other({.max_threads = 1, .on_unhandled = quiet});
@@ -619,7 +619,7 @@ task<> is_told_outside(thread_pool& p) {
   const auto early = co_await timeout(1h, third.result());
   EXPECT_TRUE(early.has_value() && early->is_cancelled());
 }
-TEST(pool_deadline, that_does_not_hold_for_the_awaiter_is_an_outcome) { with_each(is_told_outside); }
+TEST(pool_deadline, is_an_outcome_for_an_awaiter_without_that_deadline) { with_each(is_told_outside); }
 
 /// A shield around the submit and the wait: the limit of the shield is the deadline of both.
 task<> is_held_off(thread_pool& p) {
@@ -654,7 +654,7 @@ task<> is_held_off(thread_pool& p) {
 TEST(pool_deadline, is_held_off_by_a_shield_around_the_submit) { with_each(is_held_off); }
 
 /// The clean-up of an unwinding has its own limit.
-TEST(pool_deadline, of_a_clean_up_is_its_limit) {
+TEST(pool_deadline, of_a_job_in_a_cleanup_is_the_limit_of_the_cleanup) {
   thread_pool p({.max_threads = 1});
   int value = 0;
   const auto cleans = [&]() -> task<> {
@@ -773,7 +773,7 @@ task<> keeps_the_first_cause_at_last(thread_pool& p) {
     if (was_in_time) co_return;
   }
 }
-TEST(pool_deadline, that_comes_after_a_stop_is_not_the_reason) { with_each(keeps_the_first_cause_at_last); }
+TEST(pool_deadline, is_not_the_cancel_reason_after_a_stop) { with_each(keeps_the_first_cause_at_last); }
 
 /// A result that is there when the deadline is delivered wins.
 task<> keeps_a_value(thread_pool& p) {
@@ -866,12 +866,10 @@ task<> keeps_an_early_exception_at_last(thread_pool& p) {
     }
   }
 }
-TEST(pool_deadline, that_comes_after_a_failure_does_not_replace_it) {
-  with_each(keeps_an_early_exception_at_last);
-}
+TEST(pool_deadline, does_not_replace_an_earlier_failure) { with_each(keeps_an_early_exception_at_last); }
 
 /// The pool ends first.
-TEST(pool_deadline, that_comes_after_the_end_of_the_pool_changes_nothing) {
+TEST(pool_deadline, has_no_effect_after_the_pool_has_ended) {
   auto p = std::make_unique<thread_pool>(pool_options{.max_threads = 1});
   work<int> job;
   const auto waits = [&]() -> task<> {
@@ -885,7 +883,7 @@ TEST(pool_deadline, that_comes_after_the_end_of_the_pool_changes_nothing) {
 }
 
 /// Cancels, deadlines and the end of the pool, in whatever order: each job ends once, and nothing is left.
-TEST(pool_deadline, ends_each_job_once_beside_other_ends) {
+TEST(pool_deadline, ends_each_job_once_when_it_races_stops_and_shutdown) {
   for (int round = 0; round < 50; ++round) {
     std::vector<work<int>> all;
     thread_pool p({.max_threads = 2, .on_unhandled = quiet});

@@ -176,15 +176,27 @@ void expect_late(way waits) {
   }
 }
 
-TEST(regress_reached, a_permit_of_a_task_under_the_same_deadline) { expect_late(waits_for_a_permit); }
-TEST(regress_reached, a_place_that_a_task_under_the_same_deadline_leaves) { expect_late(waits_at_a_barrier); }
-TEST(regress_reached, a_lock_of_a_task_under_the_same_deadline) { expect_late(waits_for_a_lock); }
-TEST(regress_reached, a_shared_lock_of_a_task_under_the_same_deadline) { expect_late(waits_to_write); }
-TEST(regress_reached, a_cell_that_a_task_under_the_same_deadline_abandons) { expect_late(waits_for_a_cell); }
-TEST(regress_reached, a_notification_of_a_task_under_the_same_deadline) {
+TEST(regress_reached, expired_task_is_not_granted_a_permit_that_the_deadline_frees) {
+  expect_late(waits_for_a_permit);
+}
+TEST(regress_reached, expired_task_does_not_pass_a_barrier_that_the_deadline_completes) {
+  expect_late(waits_at_a_barrier);
+}
+TEST(regress_reached, expired_task_is_not_granted_a_lock_that_the_deadline_frees) {
+  expect_late(waits_for_a_lock);
+}
+TEST(regress_reached, expired_writer_is_not_granted_a_lock_that_the_deadline_frees) {
+  expect_late(waits_to_write);
+}
+TEST(regress_reached, expired_task_does_not_fill_a_once_cell_that_the_deadline_abandons) {
+  expect_late(waits_for_a_cell);
+}
+TEST(regress_reached, expired_task_does_not_act_on_a_notify_that_the_deadline_causes) {
   expect_late(waits_for_a_notification);
 }
-TEST(regress_reached, a_turn_of_a_task_under_the_same_deadline) { expect_late(waits_for_a_turn); }
+TEST(regress_reached, expired_task_does_not_get_a_strand_turn_that_the_deadline_frees) {
+  expect_late(waits_for_a_turn);
+}
 
 // ---- a scope inside of another one
 
@@ -233,8 +245,12 @@ void expect_unseen(way work) {
   }
 }
 
-TEST(regress_reached, the_end_of_a_child_of_a_scope_inside_of_ones_own) { expect_unseen(scope_in_a_scope); }
-TEST(regress_reached, the_turn_of_a_child_of_the_same_scope) { expect_unseen(posts_in_a_scope); }
+TEST(regress_reached, cancelled_child_does_not_see_the_end_of_an_inner_scopes_child) {
+  expect_unseen(scope_in_a_scope);
+}
+TEST(regress_reached, cancelled_child_does_not_get_the_strand_turn_of_its_sibling) {
+  expect_unseen(posts_in_a_scope);
+}
 
 // ---- closures
 
@@ -252,7 +268,7 @@ task<bool> is_late_with_a_closure(std::atomic<int>& began) {
   co_return !end.has_value();
 }
 
-TEST(regress_reached, a_closure_that_joins_a_task_under_its_own_deadline) {
+TEST(regress_reached, timeout_reports_its_deadline_when_a_closure_joins_an_expired_task) {
   for (const unsigned workers : {1U, 2U}) {
     runtime rt(with_workers(workers));
     std::atomic<int> began{0};

@@ -55,7 +55,7 @@ extern "C" void freeaddrinfo(addrinfo* what) { delete reinterpret_cast<rota::tes
 namespace rota::test {
 namespace {
 
-TEST(system_resolver, that_answers_for_one_family_alone_is_enough) {
+TEST(system_resolver, succeeds_when_only_one_address_family_answers) {
   run([]() -> task<> {
     net::resolve_options how;
     how.by = net::name_source::system;

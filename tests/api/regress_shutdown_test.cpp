@@ -37,7 +37,7 @@ task<> never_suspended(std::atomic<bool>& up, const std::atomic<bool>& go_on) {
   co_await sleep_for(for_ever);
 }
 
-TEST(regress, the_shield_of_a_task_that_has_never_suspended_does_not_outlast_the_grace) {
+TEST(regress, shutdown_overrides_the_shield_of_a_task_that_never_suspended) {
   std::atomic<bool> up{false};
   std::atomic<bool> waits{false};
   std::atomic<bool> overridden{false};

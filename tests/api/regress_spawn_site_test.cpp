@@ -132,7 +132,7 @@ TEST(regress_spawn_site, a_dump_lists_all_of_very_many_tasks_that_never_ran) {
 }
 
 // Entries are reused: runs three times as many tasks as there are entries.
-TEST(regress_spawn_site, an_entry_is_used_again) {
+TEST(regress_spawn_site, table_entries_are_reused_after_their_tasks_end) {
   runtime rt(with_workers(2));
   for (int i = 0; i < 3000; ++i) rt.spawn(ends()).join();
   rt.spawn([]() -> task<> {

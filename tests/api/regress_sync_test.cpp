@@ -1,9 +1,10 @@
 // Locks and signals that are given to a task that does not take them, on real threads.
 //
-//   row 3   a grant beside a limit, then a lock   a_grant_beside_a_limit_is_the_tasks_or_the_next_ones
-//   row 4   a signal beside a wait that begins     no_signal_is_lost_beside_a_wait_that_begins
-//   row 5   a waiter that was woken goes          what_was_given_to_who_goes_reaches_another
-//   row 21  a woken task comes back at once       a_hundred_that_are_woken_come_back
+//   row 3   a grant beside a limit, then a lock
+//           lock_grant_that_races_a_timeout_goes_to_the_task_or_to_the_next
+//   row 4   a signal beside a wait that begins     signal_that_races_the_start_of_a_wait_is_not_lost
+//   row 5   a waiter that was woken goes          signal_given_to_a_cancelled_waiter_reaches_another_waiter
+//   row 21  a woken task comes back at once       hundred_woken_tasks_wait_again_without_a_lost_wakeup
 //   -       ready cases that are neighbours         each_ready_case_of_a_select_wins_as_often_as_the_others
 #include "api/scenario_support.hpp"
 #include "support/signal_race.hpp"
@@ -101,7 +102,7 @@ void beside_a_limit(int attempts) {
   EXPECT_EQ(a.join() + 1, x.count);
 }
 
-TEST(regress_sync, a_grant_beside_a_limit_is_the_tasks_or_the_next_ones) {
+TEST(regress_sync, lock_grant_that_races_a_timeout_goes_to_the_task_or_to_the_next) {
   beside_a_limit<by_mutex>(rounds(1'000'000));
   beside_a_limit<by_writing>(rounds(300'000));
   beside_a_limit<by_reading>(rounds(300'000));
@@ -110,7 +111,7 @@ TEST(regress_sync, a_grant_beside_a_limit_is_the_tasks_or_the_next_ones) {
 // ---- row 4
 
 // A million; stress/signals makes ten.
-TEST(regress_sync, no_signal_is_lost_beside_a_wait_that_begins) {
+TEST(regress_sync, signal_that_races_the_start_of_a_wait_is_not_lost) {
   signal_race race(1);
   runtime rt({.workers = 1});
   race.run(rt, static_cast<std::uint64_t>(rounds(15'625)), [] {});
@@ -190,7 +191,7 @@ struct shelf {
   }
 };
 
-TEST(regress_sync, what_was_given_to_who_goes_reaches_another) {
+TEST(regress_sync, signal_given_to_a_cancelled_waiter_reaches_another_waiter) {
   shelf s;
   runtime rt({.workers = 2});
   auto stays = rt.spawn(shelf::takes(s));
@@ -242,7 +243,7 @@ struct comes_back {
   }
 };
 
-TEST(regress_sync, a_hundred_that_are_woken_come_back) {
+TEST(regress_sync, hundred_woken_tasks_wait_again_without_a_lost_wakeup) {
   comes_back x;
   runtime rt({.workers = 2});
   std::vector<join_handle<void>> all;

@@ -171,7 +171,7 @@ TEST(regress_unhandled, cancelled_and_stopped_jobs_are_not_reported) {
   EXPECT_TRUE(found.empty());
 }
 
-TEST(regress_unhandled, cancelled_error_of_a_job_that_failed_before_the_end_is_reported) {
+TEST(regress_unhandled, cancelled_error_that_a_job_throws_itself_is_reported) {
   const auto found = reports_of([](thread_pool& pool) {
     static_cast<void>(
         pool.submit([] { throw rota::cancelled_error(rota::cancel_reason::user); }, {.store_result = true}));
@@ -200,7 +200,7 @@ TEST(regress_unhandled, coroutine_job_and_its_detached_task_are_reported) {
   EXPECT_EQ(found[task_first ? 1 : 0].from, unhandled_from::pool_job);
 }
 
-TEST(regress_unhandled, item_of_a_watch_is_reported_when_it_does_not_come_back) {
+TEST(regress_unhandled, failed_item_of_a_watch_is_reported_when_it_is_not_put_back) {
   int calls = 0;
   rota::pool::source<int> items(4);
   const auto found = reports_of([&](thread_pool& pool) {
@@ -234,7 +234,7 @@ TEST(regress_unhandled, each_failure_is_fetched_or_reported_whichever_owner_is_l
 
 // ---- handlers of a pool -----------------------------------------------------------------------------------
 
-TEST(regress_unhandled, callback_that_is_told_of_a_failure_has_seen_it) {
+TEST(regress_unhandled, failure_that_a_callback_receives_is_not_reported) {
   int told = 0;
   const auto found = reports_of([&told](thread_pool& pool) {
     pool.submit(fail, {.callback = [&told](const rota::pool::work_end& end) {
@@ -281,7 +281,7 @@ struct listener : rota::pool::observer {
   bool throws = false;
 };
 
-TEST(regress_unhandled, observer_is_told_instead_and_what_its_error_throws_is_reported) {
+TEST(regress_unhandled, observer_replaces_the_report_and_its_own_exception_is_reported) {
   for (const bool throws : {false, true}) {
     listener listens;
     listens.throws = throws;
@@ -376,7 +376,7 @@ TEST(regress_unhandled, failure_of_an_actor_is_reported_at_the_top_of_its_superv
   EXPECT_EQ(take_all().size(), 1U);
 }
 
-TEST(regress_unhandled, failure_of_an_actor_is_reported_when_its_supervisor_ends_before_it_hears) {
+TEST(regress_unhandled, failure_of_an_actor_is_reported_when_its_supervisor_ends_first) {
   static_cast<void>(take_all());
   {
     rota::gate::executor threads(1);

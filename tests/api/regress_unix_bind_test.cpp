@@ -48,7 +48,7 @@ TEST(regress_unix_bind, an_error_of_the_name_is_the_error_of_bind) {
   rota::run(tells_the_error_of_the_name());
 }
 
-TEST(fan_in_state, has_words) {
+TEST(fan_in_state, to_string_names_each_state) {
   EXPECT_STREQ(to_string(gate::fan_in_state::ready), "ready");
   EXPECT_STREQ(to_string(gate::fan_in_state::empty), "empty");
   EXPECT_STREQ(to_string(gate::fan_in_state::ended), "ended");

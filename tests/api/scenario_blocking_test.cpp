@@ -1,13 +1,13 @@
 // Tasks that block, runtimes beside and inside of one another.
 //
 //  scenario 16  every worker blocks               both_workers_block_and_the_reports_are_limited
-//  scenario 17  block_on inside a task            block_on_in_a_task_is_refused_and_in_place_it_works
+//  scenario 17  block_on inside a task            block_on_in_a_task_is_refused_except_inside_block_in_place
 //  scenario 18  two runtimes                      each_task_resumes_on_a_thread_of_its_own_runtime,
-//                                                 a_runtime_inside_of_a_task_of_another,
-//                                                 destroyed_in_any_order_they_resolve_the_joins
+//                                                 runtime_works_inside_a_task_of_another_runtime,
+//                                                 runtimes_destroyed_in_any_order_end_joins_between_them
 //  row 10       joins that go deep                joins_that_go_deep_need_no_deep_stack, unit: blocking.*
 //  row 14       B's waker fired on a worker of A  each_task_resumes_on_a_thread_of_its_own_runtime
-//  row 16       a worker that stays in user code  what_waits_behind_a_busy_worker_is_taken_away
+//  row 16       a worker that stays in user code  task_queued_behind_a_busy_worker_is_stolen
 #include "api/scenario_support.hpp"
 
 #include <rota/rota.hpp>
@@ -65,7 +65,7 @@ TEST(scenario_blocking, both_workers_block_and_the_reports_are_limited) {
   EXPECT_GE(lines_with(said, "rota: worker 1 has run task "), 1U) << said;
 }
 
-TEST(scenario_blocking, what_waits_behind_a_busy_worker_is_taken_away) {
+TEST(scenario_blocking, task_queued_behind_a_busy_worker_is_stolen) {
   runtime rt(with_workers(2));
   std::binary_semaphore ran(0);
   struct body {
@@ -86,7 +86,7 @@ TEST(scenario_blocking, what_waits_behind_a_busy_worker_is_taken_away) {
   std::printf("taken away after %.2f ms\n", waited);
 }
 
-TEST(scenario_blocking, block_on_in_a_task_is_refused_and_in_place_it_works) {
+TEST(scenario_blocking, block_on_in_a_task_is_refused_except_inside_block_in_place) {
   runtime rt(with_workers(1));
   struct body {
     static task<int> tries(runtime& r) {
@@ -188,7 +188,7 @@ TEST(scenario_blocking, each_task_resumes_on_a_thread_of_its_own_runtime) {
   }
 }
 
-TEST(scenario_blocking, a_runtime_inside_of_a_task_of_another) {
+TEST(scenario_blocking, runtime_works_inside_a_task_of_another_runtime) {
   runtime outer(with_workers(1));
   struct body {
     static task<int> inside(runtime_handle around) {
@@ -211,7 +211,7 @@ TEST(scenario_blocking, a_runtime_inside_of_a_task_of_another) {
 
 task<> waits_for(join_handle<void> other) { co_await other; }
 
-TEST(scenario_blocking, destroyed_in_any_order_they_resolve_the_joins) {
+TEST(scenario_blocking, runtimes_destroyed_in_any_order_end_joins_between_them) {
   for (int round = 0; round < (sanitized ? 20 : 100); ++round) {
     std::atomic<int> ended = 0;
     auto a = std::make_unique<runtime>(with_workers(2));

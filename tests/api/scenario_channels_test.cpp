@@ -1,12 +1,13 @@
 // Channels that are closed, full, or used by tasks that are cancelled or move to other workers.
 //
-//  scenario 26  called, and cancelled     what_a_cancelled_receiver_was_called_for_reaches_another,
+//  scenario 26  called, and cancelled     item_granted_to_a_cancelled_receiver_reaches_another_receiver,
 //                                         a_cancelled_receive_of_any_channel_has_taken_nothing
-//  scenario 27  gone on another worker    halves_go_on_any_worker_and_the_last_one_is_told;
+//  scenario 27  gone on another worker    receivers_see_the_end_when_the_last_sender_is_dropped_on_a_worker;
 //                                         used twice: compile/broadcast_receiver_copy_fails, oneshot: rvalues
 //  scenario 32  full                      each_policy_counts_what_it_does_and_the_totals_add_up,
-//                                         who_waits_for_room_*, what_is_dropped_may_use_the_channel
-//  row 6        two and two on one place  two_senders_and_two_receivers_on_one_place_go_on
+//                                         senders_that_wait_for_space_continue_in_fifo_order,
+//                                         destructor_of_a_dropped_item_may_use_the_channel
+//  row 6        two and two on one place  two_senders_and_two_receivers_make_progress_with_capacity_one
 #include "api/scenario_support.hpp"
 
 #include <rota/channel/bounded.hpp>
@@ -50,7 +51,7 @@ outcome<T> outcome_of(join_handle<T>& of) {
 }
 
 // One of two waiters is cancelled while an item comes: the other one gets it, or it is still there.
-TEST(scenario_channels, what_a_cancelled_receiver_was_called_for_reaches_another) {
+TEST(scenario_channels, item_granted_to_a_cancelled_receiver_reaches_another_receiver) {
   runtime rt(with_workers(2));
   auto [tx, rx] = channel::bounded<int>(4);
   for (int round = 0; round < 2'000; ++round) {
@@ -102,7 +103,7 @@ TEST(scenario_channels, a_cancelled_receive_of_any_channel_has_taken_nothing) {
 }
 
 // Each task ends with its half on any worker: the receivers see the end when the last half has gone.
-TEST(scenario_channels, halves_go_on_any_worker_and_the_last_one_is_told) {
+TEST(scenario_channels, receivers_see_the_end_when_the_last_sender_is_dropped_on_a_worker) {
   runtime rt(with_workers(4));
   auto made = channel::bounded<int>(2);
   auto of = channel::watch<int>(0);
@@ -201,7 +202,7 @@ TEST(scenario_channels, each_policy_counts_what_it_does_and_the_totals_add_up) {
   }
 }
 
-TEST(scenario_channels, who_waits_for_room_goes_on_in_its_order) {
+TEST(scenario_channels, senders_that_wait_for_space_continue_in_fifo_order) {
   runtime rt(with_workers(1));
   auto [tx, rx] = channel::bounded<int>(1);
   EXPECT_EQ(tx.try_send(0), send_status::sent);
@@ -238,7 +239,7 @@ struct busy {
   std::function<void()> at_the_end;
 };
 
-TEST(scenario_channels, what_is_dropped_may_use_the_channel) {
+TEST(scenario_channels, destructor_of_a_dropped_item_may_use_the_channel) {
   auto made = channel::bounded<busy>(2, {.on_full = overflow::drop_oldest});
   int ended = 0;
   const auto uses_it = [&made, &ended] {
@@ -279,7 +280,7 @@ TEST(scenario_channels, what_is_dropped_may_use_the_channel) {
 }
 
 // Regression row 6: no stall, and exact sums.
-TEST(scenario_channels, two_senders_and_two_receivers_on_one_place_go_on) {
+TEST(scenario_channels, two_senders_and_two_receivers_make_progress_with_capacity_one) {
   static constexpr std::uint64_t each = sanitized ? 50'000 : 500'000;
   runtime rt(with_workers(2));
   auto made = channel::bounded<std::uint64_t>(1);

@@ -1,7 +1,7 @@
 // Time that does strange things. This program's clock_gettime() is its own: tests move what rota sees.
 //
 //  scenario 28  sleep(max), sleep_until(max)   the_longest_sleeps_never_end_and_can_be_cancelled
-//  scenario 29  sleep(-5 s), sleep(0)          a_sleep_of_nothing_is_one_turn
+//  scenario 29  sleep(-5 s), sleep(0)          sleep_of_zero_or_less_yields_once
 //  scenario 30  the realtime clock is stepped  steps_of_the_realtime_clock_have_no_effect
 //  scenario 31  the monotonic clock jumps      after_a_jump_of_an_hour_each_timer_fires_once, *_intervals_*
 //  row 11       timers on the real clock       timers_of_1_to_5000_ms_are_never_early
@@ -58,7 +58,7 @@ void jump_ahead(std::chrono::nanoseconds by) { monotonic_ahead += by.count(); }
 /// One worker takes spawns of foreign threads in turn: all that were spawned before have had their first run.
 void let_all_run(runtime& rt) { EXPECT_EQ(rt.spawn(number(1)).join(), 1); }
 
-TEST(scenario_clock, these_tests_move_the_clocks) {
+TEST(scenario_clock, replaced_clock_gettime_moves_both_clocks) {
   const auto before = steady::now();
   jump_ahead(1h);
   EXPECT_GE(steady::now() - before, 1h);
@@ -99,7 +99,7 @@ TEST(scenario_clock, the_longest_sleeps_never_end_and_can_be_cancelled) {
   EXPECT_EQ(ended, 5);
 }
 
-TEST(scenario_clock, a_sleep_of_nothing_is_one_turn) {
+TEST(scenario_clock, sleep_of_zero_or_less_yields_once) {
   for (const auto span :
        {std::chrono::nanoseconds(0), std::chrono::nanoseconds(-5s), std::chrono::nanoseconds::min()}) {
     runtime rt(with_workers(1));

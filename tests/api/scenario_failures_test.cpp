@@ -1,8 +1,10 @@
 // What fails, and where the failure is reported.
 //
-//  scenario 1  a body throws std::runtime_error      the_same_object_arrives_and_the_worker_goes_on
-//  scenario 2  a body throws, the handle has gone    the_hook_is_called_once_with_all_that_is_known, 2 deaths
-//  scenario 3  a body throws an int                  an_int_arrives
+//  scenario 1  a body throws std::runtime_error
+//          join_rethrows_the_same_exception_object_and_the_worker_continues
+//  scenario 2  a body throws, the handle has gone    unhandled_callback_is_called_once_with_all_details,
+//                                                    2 deaths
+//  scenario 3  a body throws an int                  join_rethrows_a_thrown_int
 //  scenario 4  a destructor throws during unwinding  scenario_death.*unwinding*
 //  scenario 5  await_suspend throws                  start_may_throw_and_the_task_goes_on
 //  scenario 6  await_resume throws                   await_resume_may_throw_and_the_task_goes_on
@@ -22,7 +24,7 @@
 namespace rota::test {
 namespace {
 
-TEST(scenario_failures, the_same_object_arrives_and_the_worker_goes_on) {
+TEST(scenario_failures, join_rethrows_the_same_exception_object_and_the_worker_continues) {
   runtime rt(with_workers(1));
   const auto thrown = std::make_exception_ptr(std::runtime_error("out of tea"));
   auto h = rt.spawn(
@@ -43,7 +45,7 @@ TEST(scenario_failures, the_same_object_arrives_and_the_worker_goes_on) {
   EXPECT_EQ(rt.stats().total_completed, 2U);
 }
 
-TEST(scenario_failures, an_int_arrives) {
+TEST(scenario_failures, join_rethrows_a_thrown_int) {
   runtime rt(with_workers(1));
   auto h = rt.spawn([]() -> task<> {
     throw 7;
@@ -85,7 +87,7 @@ task<> fails_unseen(event& e) {
   throw std::runtime_error("letter lost");
 }
 
-TEST(scenario_failures, the_hook_is_called_once_with_all_that_is_known) {
+TEST(scenario_failures, unhandled_callback_is_called_once_with_all_details) {
   runtime_options o = with_workers(1);
   o.on_unhandled = unhandled_policy::callback(heard::note);
   event e;
@@ -109,7 +111,7 @@ TEST(scenario_failures, the_hook_is_called_once_with_all_that_is_known) {
   EXPECT_EQ(heard::line, line_of_wait);
 }
 
-TEST(scenario_failures, with_the_policy_report_it_is_written_once_and_the_worker_goes_on) {
+TEST(scenario_failures, report_policy_writes_one_line_and_the_worker_continues) {
   runtime_options o = with_workers(1);
   o.on_unhandled = unhandled_policy::report;
   runtime rt(o);
@@ -131,7 +133,7 @@ TEST(scenario_failures, with_the_policy_report_it_is_written_once_and_the_worker
 
 using scenario_death = deaths;
 
-TEST_F(scenario_death, by_default_an_exception_that_nobody_takes_ends_the_program) {
+TEST_F(scenario_death, unhandled_exception_ends_the_program_by_default) {
   const auto die = [] {
     runtime rt(with_workers(1));
     event e;
@@ -148,7 +150,7 @@ TEST_F(scenario_death, by_default_an_exception_that_nobody_takes_ends_the_progra
       "letter lost");
 }
 
-TEST_F(scenario_death, a_message_says_so_if_the_task_has_not_awaited_yet) {
+TEST_F(scenario_death, message_says_that_the_task_has_not_awaited_yet) {
   const auto die = [] {
     std::atomic<bool> is_detached{false};  // before that, the thread that detaches it would report it
     runtime rt(with_workers(1));
@@ -218,11 +220,11 @@ TEST_F(scenario_death, a_destructor_that_throws_during_the_unwinding_of_a_cancel
               "a destructor threw while its task was unwound: task [0-9]+ 'porter'");
 }
 
-TEST_F(scenario_death, and_one_that_promised_not_to_during_such_unwinding) {
+TEST_F(scenario_death, noexcept_destructor_that_throws_in_unwinding_names_the_task) {
   EXPECT_EXIT(cancel_in_the_middle<promises_not_to>(), aborted, "std::terminate in task [0-9]+ 'porter'");
 }
 
-TEST_F(scenario_death, and_one_that_throws_during_the_unwinding_of_an_exception) {
+TEST_F(scenario_death, destructor_that_throws_in_unwinding_of_an_exception_names_the_task) {
   const auto die = [] {
     runtime rt(with_workers(1));
     rt.spawn(holds_while_it_throws<throws_at_its_end>()).join();
@@ -253,7 +255,7 @@ TEST_F(scenario_death, a_misuse_in_a_task_names_the_task_and_the_line_it_last_aw
       "spawned at .*scenario_failures_test.cpp:[0-9]+");
 }
 
-TEST_F(scenario_death, and_in_the_task_of_a_block_on) {
+TEST_F(scenario_death, destructor_that_throws_in_unwinding_names_a_block_on_task) {
   const auto die = [] {
     runtime rt(with_workers(1));
     rt.block_on(holds_while_it_throws<throws_at_its_end>());
@@ -261,7 +263,7 @@ TEST_F(scenario_death, and_in_the_task_of_a_block_on) {
   EXPECT_EXIT(die(), aborted, "std::terminate in task [0-9]+ 'porter'");
 }
 
-TEST_F(scenario_death, a_handler_that_was_there_before_is_called_too) {
+TEST_F(scenario_death, earlier_terminate_handler_is_called_too) {
   const auto die = [] {
     std::set_terminate([] {
       std::fputs("the program's own handler\n", stderr);

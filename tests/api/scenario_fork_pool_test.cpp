@@ -97,14 +97,14 @@ task<pid_t> forks_in_a_job() {
   co_return child;
 }
 
-TEST(scenario, no_35_a_job_that_goes_on_in_a_child_starts_nothing) {
+TEST(scenario, no_35_job_that_continues_in_a_forked_child_starts_nothing) {
   if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
   pool::thread_pool works;
   EXPECT_EQ(code_of(works.submit(forks_in_a_job).fetch().value()), 0);
   EXPECT_EQ(works.submit([] { return 4; }).fetch().value(), 4) << "the parent's pool goes on";
 }
 
-TEST(scenario, no_35_a_child_waits_for_no_work_of_its_parent) {
+TEST(scenario, no_35_forked_child_cannot_wait_for_a_job_of_its_parent) {
   if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
   pool::thread_pool works(pool::pool_options{.max_threads = 1});
   jobs of(works);
@@ -122,7 +122,7 @@ TEST(scenario, no_35_a_child_waits_for_no_work_of_its_parent) {
 
 // ---- guards and watches -----------------------------------------------------------------------------------
 
-TEST(scenario, no_35_guards_of_a_pool_go_in_a_child_without_a_wait) {
+TEST(scenario, no_35_pool_guards_are_destroyed_in_a_forked_child_without_a_wait) {
   if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
   pool::thread_pool works(pool::pool_options{.max_threads = 1});
   jobs of(works);
@@ -141,7 +141,7 @@ TEST(scenario, no_35_guards_of_a_pool_go_in_a_child_without_a_wait) {
   works.wait_idle();
 }
 
-TEST(scenario, no_35_a_child_watches_no_source_of_its_parent) {
+TEST(scenario, no_35_forked_child_cannot_watch_a_source_of_its_parent) {
   if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
   pool::thread_pool works(pool::pool_options{.max_threads = 1});
   std::latch begun(1);
@@ -184,7 +184,7 @@ class held_observer final : public pool::observer {
   }
 };
 
-TEST(scenario, no_35_a_subscription_goes_in_a_child_without_the_handler_that_runs) {
+TEST(scenario, no_35_subscription_is_destroyed_in_a_forked_child_without_a_wait) {
   if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
   pool::thread_pool works(pool::pool_options{.max_threads = 1});
   held_observer held;
@@ -215,7 +215,7 @@ pid_t forks_and_blocks(std::latch& queued, int& runs) {
   ::_exit(all.code());
 }
 
-TEST(scenario, no_35_a_job_that_blocks_in_a_child_calls_no_other_thread) {
+TEST(scenario, no_35_job_that_blocks_in_a_forked_child_starts_no_other_thread) {
   if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
   pool::thread_pool works(pool::pool_options{.max_threads = 1});
   std::latch queued(1);

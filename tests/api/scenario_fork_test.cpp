@@ -122,9 +122,11 @@ void fork_beside_tasks(io_backend backend) {
   ::close(ends[1]);
 }
 
-TEST(scenario, no_35_a_child_is_refused_and_its_parent_goes_on) { fork_beside_tasks(io_backend::epoll); }
+TEST(scenario, no_35_forked_child_is_refused_and_its_parent_continues) {
+  fork_beside_tasks(io_backend::epoll);
+}
 
-TEST(scenario, no_35_a_child_never_submits_to_the_ring_of_its_parent) {
+TEST(scenario, no_35_forked_child_never_submits_to_the_ring_of_its_parent) {
   try {
     runtime_options o = with_workers(1);
     o.backend = io_backend::uring;
@@ -194,7 +196,7 @@ task<pid_t> forks_in_a_task(pool::thread_pool& works) {
   co_return child;
 }
 
-TEST(scenario, no_35_a_task_that_goes_on_in_a_child_starts_nothing) {
+TEST(scenario, no_35_task_that_continues_in_a_forked_child_starts_nothing) {
   if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
   pool::thread_pool works;
   runtime rt(with_workers(1));
@@ -205,7 +207,7 @@ TEST(scenario, no_35_a_task_that_goes_on_in_a_child_starts_nothing) {
   EXPECT_EQ(works.submit([] { return 4; }).fetch().value(), 4) << "the parent's pool goes on";
 }
 
-TEST(scenario, no_35_a_pool_is_destroyed_in_a_child_without_its_threads) {
+TEST(scenario, no_35_pool_is_destroyed_in_a_forked_child_without_its_threads) {
   if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
   auto works = std::make_unique<pool::thread_pool>();
   EXPECT_EQ(works->submit([] { return 4; }).fetch().value(), 4);
@@ -225,7 +227,7 @@ TEST(scenario, no_35_a_pool_is_destroyed_in_a_child_without_its_threads) {
 
 task<> waits_for(sync::event& end) { co_await end.wait(); }
 
-TEST(scenario, no_35_a_child_waits_for_no_task_of_its_parent) {
+TEST(scenario, no_35_forked_child_cannot_wait_for_a_task_of_its_parent) {
   if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
   runtime rt(with_workers(1));
   auto over = rt.spawn(number(3));
@@ -299,7 +301,7 @@ task<pid_t> forks_and_joins() {
   co_return child;
 }
 
-TEST(scenario, no_35_a_task_that_goes_on_in_a_child_waits_for_no_task) {
+TEST(scenario, no_35_task_that_continues_in_a_forked_child_cannot_join_a_task) {
   if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
   for (const unsigned workers : {1U, 2U}) {
     runtime rt(with_workers(workers));
@@ -449,12 +451,12 @@ void fork_beside_gates(gate::executor* made) {
   EXPECT_EQ(all->handled, 1) << "the parent's mailbox has what the parent has sent";
 }
 
-TEST(scenario, no_35_a_child_sends_nothing_to_the_mailboxes_of_its_parent) {
+TEST(scenario, no_35_forked_child_cannot_send_to_the_mailboxes_of_its_parent) {
   if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
   fork_beside_gates(new gate::executor(2));
 }
 
-TEST(scenario, no_35_a_child_sends_nothing_to_an_executor_on_a_runtime_of_its_parent) {
+TEST(scenario, no_35_forked_child_cannot_send_to_an_executor_on_a_parents_runtime) {
   if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
   runtime rt(with_workers(2));
   fork_beside_gates(new gate::executor(rt));
@@ -464,7 +466,7 @@ TEST(scenario, no_35_a_child_sends_nothing_to_an_executor_on_a_runtime_of_its_pa
   EXPECT_EQ(in_a_child(makes_one), 0);
 }
 
-TEST(scenario, no_35_an_executor_is_destroyed_in_a_child_without_its_threads) {
+TEST(scenario, no_35_executor_is_destroyed_in_a_forked_child_without_its_threads) {
   if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
   gates all(new gate::executor(2));
   EXPECT_EQ(in_a_child([&](claims& /*of*/) { all.executor.reset(); }), 0);
@@ -488,7 +490,7 @@ void expect_own_executor(claims& all, gate::executor& own) {
   all.expect(own.stats().served == 101, "its executor counts");
 }
 
-TEST(scenario, no_35_an_executor_of_the_child_works) {
+TEST(scenario, no_35_executor_that_a_forked_child_creates_works) {
   if (!may_fork_beside_allocations || !may_start_threads) GTEST_SKIP() << "the child may not start threads";
   gates parents(new gate::executor(2));
   const auto makes_its_own = [](claims& all) {
@@ -502,7 +504,7 @@ TEST(scenario, no_35_an_executor_of_the_child_works) {
   parents.end();
 }
 
-TEST(scenario, no_35_a_child_sends_nothing_to_an_executor_on_a_testing_runtime_of_its_parent) {
+TEST(scenario, no_35_forked_child_cannot_send_to_a_testing_runtime_of_its_parent) {
   if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
   testing::runtime tasks;
   auto on_tasks = std::make_unique<gate::executor>(tasks);
@@ -560,7 +562,7 @@ void fork_beside_a_busy_channel(Channel made) {
   receives.join();
 }
 
-TEST(scenario, no_35_a_child_tries_a_channel_whose_lock_its_parent_held) {
+TEST(scenario, no_35_forked_child_does_not_hang_on_a_channel_its_parent_had_locked) {
   if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
   fork_beside_a_busy_channel(channel::bounded<int>(8));
   fork_beside_a_busy_channel(channel::bounded<int>(64));
@@ -569,7 +571,7 @@ TEST(scenario, no_35_a_child_tries_a_channel_whose_lock_its_parent_held) {
 
 // ---- a fan-in: it has no threads of its own ---------------------------------------------------------------
 
-TEST(scenario, no_35_a_push_in_a_child_does_not_wait_for_the_consumer_of_its_parent) {
+TEST(scenario, no_35_push_in_a_forked_child_does_not_wait_for_the_parents_consumer) {
   if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
   gate::fan_in<int> in({.producers = 1, .segment = 2});
   auto to = in.make_producer();
@@ -587,7 +589,7 @@ TEST(scenario, no_35_a_push_in_a_child_does_not_wait_for_the_consumer_of_its_par
 }
 
 /// The parent's consumer sleeps in the copy that the child has.
-TEST(scenario, no_35_a_child_takes_over_from_a_consumer_that_sleeps) {
+TEST(scenario, no_35_forked_child_can_consume_while_the_parents_consumer_sleeps) {
   if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
   gate::fan_in<int> in;
   auto to = in.make_producer();
@@ -630,7 +632,7 @@ class watched_item {
   moves* by_;
 };
 
-TEST(scenario, no_35_a_fan_in_is_destroyed_in_a_child_beside_a_move_of_its_parent) {
+TEST(scenario, no_35_fan_in_is_destroyed_in_a_forked_child_during_a_parents_move) {
   if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
   moves of_item;
   auto in = std::make_unique<gate::fan_in<watched_item>>();

@@ -1,16 +1,17 @@
 // Joins that cannot end, and which end wins when a task ends in several ways at once.
 //
-//  scenario 9   join on self                           a_task_that_joins_itself_is_told_at_once
-//  scenario 10  A joins B, B joins A                   two_that_join_each_other_*, the_watchdog_names_*
-//  scenario 23  cancelled while running, then a value  a_value_wins_over_a_cancellation_that_nobody_looked_at
-//  scenario 24  cancelled before the first run         cancelled_before_it_runs_it_never_does
+//  scenario 9   join on self                           task_that_joins_itself_gets_would_deadlock_at_once
+//  scenario 10  A joins B, B joins A                   dump_lists_two_tasks_that_join_each_other,
+//                                                      watchdog_reports_each_join_cycle_once
+//  scenario 23  cancelled while running, then a value  value_wins_over_a_cancellation_that_was_not_observed
+//  scenario 24  cancelled before the first run         task_cancelled_before_its_first_run_never_runs
 //  scenario 25  cancel, completion and drop at once    a_million_tasks_end_in_exactly_one_way
-//  scenario 39  two tasks await one handle             the_second_that_awaits_a_handle_is_refused
-//  row 1        cancel a task that no event will wake  a_task_that_nobody_will_wake_can_be_cancelled
-//  row 23       cancelled from another thread          frames_go_on_a_thread_of_their_runtime
+//  scenario 39  two tasks await one handle             second_awaiter_of_a_join_handle_is_refused
+//  row 1        cancel a task that no event will wake  task_that_no_event_will_wake_can_be_cancelled
+//  row 23       cancelled from another thread          frames_are_destroyed_on_a_thread_of_their_runtime
 //  row 24       a waker of the leaf before             the_waker_of_an_earlier_leaf_does_not_end_a_later_one
-//  row 25       cancelled under a shield               what_came_under_a_shield_is_not_lost
-//  row 27       wait_for gives up while the task ends  wait_for_beside_the_end_loses_nothing
+//  row 25       cancelled under a shield               cancellation_under_a_shield_is_not_lost
+//  row 27       wait_for gives up while the task ends  wait_for_that_races_the_end_of_the_task_loses_no_value
 #include "api/scenario_support.hpp"
 
 #include <rota/cancel.hpp>
@@ -26,7 +27,7 @@
 namespace rota::test {
 namespace {
 
-TEST(scenario_joins, a_task_that_joins_itself_is_told_at_once) {
+TEST(scenario_joins, task_that_joins_itself_gets_would_deadlock_at_once) {
   runtime rt(with_workers(1));
   struct body {
     static task<int> joins(event& go, join_handle<int>& self, bool blocking) {
@@ -90,7 +91,7 @@ struct couple {
   }
 };
 
-TEST(scenario_joins, two_that_join_each_other_wait_and_a_report_lists_them) {
+TEST(scenario_joins, dump_lists_two_tasks_that_join_each_other) {
   couple two;
   runtime rt(with_workers(2));
   EXPECT_EQ(rt.dump().find("circle"), std::string::npos);
@@ -103,7 +104,7 @@ TEST(scenario_joins, two_that_join_each_other_wait_and_a_report_lists_them) {
   EXPECT_EQ(rt.dump().find("circle"), std::string::npos);
 }
 
-TEST(scenario_joins, a_cancellation_of_either_ends_both) {
+TEST(scenario_joins, cancelling_either_of_two_tasks_in_a_join_cycle_ends_both) {
   for (const bool first : {true, false}) {
     couple two;
     runtime rt(with_workers(2));
@@ -115,7 +116,7 @@ TEST(scenario_joins, a_cancellation_of_either_ends_both) {
   }
 }
 
-TEST(scenario_joins, a_shutdown_destroys_two_that_join_each_other) {
+TEST(scenario_joins, shutdown_cancels_two_tasks_that_join_each_other) {
   couple two;
   {
     runtime rt(with_workers(2));
@@ -155,7 +156,7 @@ class standard_error {
   std::array<int, 2> ends_{};
 };
 
-TEST(scenario_joins, the_watchdog_names_the_circle_once) {
+TEST(scenario_joins, watchdog_reports_each_join_cycle_once) {
   runtime_options o = with_workers(2);
   o.watchdog = 1h;
   std::string first_line;
@@ -182,7 +183,7 @@ TEST(scenario_joins, the_watchdog_names_the_circle_once) {
 
 // --- several ends at once
 
-TEST(scenario_joins, a_value_wins_over_a_cancellation_that_nobody_looked_at) {
+TEST(scenario_joins, value_wins_over_a_cancellation_that_was_not_observed) {
   runtime rt(with_workers(1));
   std::binary_semaphore running(0);
   std::binary_semaphore cancelled(0);
@@ -210,7 +211,7 @@ task<> holds_the_worker(std::binary_semaphore& runs, std::binary_semaphore& go) 
   co_return;
 }
 
-TEST(scenario_joins, cancelled_before_it_runs_it_never_does) {
+TEST(scenario_joins, task_cancelled_before_its_first_run_never_runs) {
   runtime rt(with_workers(1));
   std::atomic<int> ended = 0;
   std::atomic<int> ran = 0;
@@ -291,7 +292,7 @@ TEST(scenario_joins, a_million_tasks_end_in_exactly_one_way) {
               static_cast<unsigned long long>(s.total_cancelled));
 }
 
-TEST(scenario_joins, wait_for_beside_the_end_loses_nothing) {
+TEST(scenario_joins, wait_for_that_races_the_end_of_the_task_loses_no_value) {
   constexpr int rounds = sanitized ? 1'000 : 5'000;
   runtime rt(with_workers(1));
   struct body {
@@ -314,7 +315,7 @@ TEST(scenario_joins, wait_for_beside_the_end_loses_nothing) {
   std::printf("%d of %d waits gave up first\n", waited_in_vain, rounds);
 }
 
-TEST(scenario_joins, the_second_that_awaits_a_handle_is_refused) {
+TEST(scenario_joins, second_awaiter_of_a_join_handle_is_refused) {
   runtime rt(with_workers(2));
   event e;
   std::atomic<int> ended = 0;
@@ -340,7 +341,7 @@ TEST(scenario_joins, the_second_that_awaits_a_handle_is_refused) {
 
 // --- cancellation
 
-TEST(scenario_joins, a_task_that_nobody_will_wake_can_be_cancelled) {
+TEST(scenario_joins, task_that_no_event_will_wake_can_be_cancelled) {
   runtime rt(with_workers(1));
   event never;
   std::atomic<int> ended = 0;
@@ -368,7 +369,7 @@ class says_where {
   std::thread::id* ended_on_;
 };
 
-TEST(scenario_joins, frames_go_on_a_thread_of_their_runtime) {
+TEST(scenario_joins, frames_are_destroyed_on_a_thread_of_their_runtime) {
   runtime rt(with_workers(1));
   event never;
   std::thread::id of_worker;
@@ -416,7 +417,7 @@ TEST(scenario_joins, the_waker_of_an_earlier_leaf_does_not_end_a_later_one) {
   EXPECT_EQ(h.join(), 2);
 }
 
-TEST(scenario_joins, what_came_under_a_shield_is_not_lost) {
+TEST(scenario_joins, cancellation_under_a_shield_is_not_lost) {
   runtime rt(with_workers(1));
   event under_shield;
   event never;

@@ -140,7 +140,7 @@ TEST_F(pool_chain, of_a_million_fails) {
   });
 }
 
-TEST_F(pool_chain, of_a_million_goes_with_its_pool) {
+TEST_F(pool_chain, of_a_million_is_cancelled_by_a_shutdown) {
   on_a_small_stack([this] {
     thread_pool p({.max_threads = 2});
     build(p, p.reserve());
@@ -149,7 +149,7 @@ TEST_F(pool_chain, of_a_million_goes_with_its_pool) {
   EXPECT_EQ(ran, 0);
 }
 
-TEST(pool_full, reject) {
+TEST(pool_full, reject_policy_throws_queue_full) {
   busy_pool p(rejection::abort);
   const auto a = p.submit([] {});
   const auto b = p.submit([] {});
@@ -166,7 +166,7 @@ TEST(pool_full, reject) {
   EXPECT_EQ(p.stats().succeeded, 3U);
 }
 
-TEST(pool_full, block) {
+TEST(pool_full, block_policy_makes_the_caller_wait) {
   busy_pool p(rejection::block);
   std::vector<int> order;
   for (int i = 0; i < 2; ++i) static_cast<void>(p.submit([&order, i] { order.push_back(i); }));
@@ -184,7 +184,7 @@ TEST(pool_full, block) {
   EXPECT_EQ(order, (std::vector{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
 }
 
-TEST(pool_full, caller_runs) {
+TEST(pool_full, caller_runs_policy_runs_the_job_on_the_caller) {
   busy_pool p(rejection::caller_runs);
   const auto a = p.submit([] {});
   const auto b = p.submit([] {});
@@ -193,7 +193,7 @@ TEST(pool_full, caller_runs) {
   EXPECT_EQ(here.fetch().value(), std::this_thread::get_id());
 }
 
-TEST(pool_full, drop_newest_and_oldest) {
+TEST(pool_full, discard_policies_drop_the_newest_or_the_oldest_jobs) {
   for (const rejection how : {rejection::discard_newest, rejection::discard_queued}) {
     busy_pool p(how);
     std::vector<work<int>> all;

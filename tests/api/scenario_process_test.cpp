@@ -26,7 +26,7 @@ namespace {
 
 using one_socket = deaths;
 
-TEST_F(one_socket, that_two_tasks_read_ends_the_program_and_no_wake_up_is_lost) {
+TEST_F(one_socket, ends_the_program_when_two_tasks_read_from_it) {
   const auto die = [] {
     struct body {
       static task<> reads(net::tcp_stream& stream) {
@@ -72,7 +72,7 @@ runtime& static_runtime() {
 }
 
 // exit() destroys the runtime, on the worker that it would wait for.
-TEST_F(leaving, exit_in_a_task_of_a_static_runtime_does_too) {
+TEST_F(leaving, exit_in_a_task_of_a_static_runtime_returns_its_code) {
   const auto leave = [] {
     auto other = static_runtime().spawn(naps());
     static_runtime().spawn(exits(8)).join();
@@ -80,15 +80,15 @@ TEST_F(leaving, exit_in_a_task_of_a_static_runtime_does_too) {
   EXPECT_EXIT(leave(), testing::ExitedWithCode(8), "");
 }
 
-TEST_F(leaving, exit_in_the_task_of_its_block_on_does_too) {
+TEST_F(leaving, exit_in_block_on_of_a_static_runtime_returns_its_code) {
   EXPECT_EXIT(static_runtime().block_on(exits(9)), testing::ExitedWithCode(9), "");
 }
 
-TEST_F(leaving, exit_in_a_blocking_call_does_too) {
+TEST_F(leaving, exit_in_a_blocking_call_returns_its_code) {
   EXPECT_EXIT(static_runtime().spawn_blocking([] { std::exit(10); }).join(), testing::ExitedWithCode(10), "");
 }
 
-TEST_F(leaving, exit_inside_block_in_place_does_too) {
+TEST_F(leaving, exit_inside_block_in_place_returns_its_code) {
   struct body {
     static task<> exits_in_place() {
       block_in_place([] { std::exit(11); });

@@ -1,10 +1,12 @@
 // The end of a runtime while tasks are in every state.
 //
 //  scenario 13  destroyed in one of its tasks       a_runtime_destroyed_on_its_own_worker_says_in_which_task
-//  scenario 14  spawn after the shutdown began      a_spawn_after_it_began_is_refused_by_every_door
-//  scenario 15  foreign spawns during ~runtime      foreign_threads_spawn_through_every_door_while_it_goes
-//  row 17       tasks in timers, sockets, joins     tasks_that_wait_for_anything_end, a_thread_that_joins_*
-//  row 26       the last waker outlives everything  the_last_waker_fires_while_the_runtime_goes
+//  scenario 14  spawn after the shutdown began      every_spawn_function_refuses_after_the_shutdown_began
+//  scenario 15  foreign spawns during ~runtime
+//          spawns_of_foreign_threads_run_or_are_refused_during_shutdown
+//  row 17       tasks in timers, sockets, joins     tasks_that_wait_for_anything_end,
+//                                                   joining_thread_gets_cancelled_error
+//  row 26       the last waker outlives everything  last_waker_may_fire_while_the_runtime_is_destroyed
 #include "api/scenario_support.hpp"
 
 #include <rota/cancel.hpp>
@@ -40,7 +42,7 @@ TEST_F(scenario_death, a_runtime_destroyed_on_its_own_worker_says_in_which_task)
   EXPECT_EXIT(die(), aborted, "runtime destroyed on its own worker\n.*std::terminate in task [0-9]+ 'saw'");
 }
 
-TEST(scenario_shutdown, a_spawn_after_it_began_is_refused_by_every_door) {
+TEST(scenario_shutdown, every_spawn_function_refuses_after_the_shutdown_began) {
   std::atomic<int> ended = 0;
   std::atomic<int> ran = 0;
   std::atomic<bool> refused_inside = false;
@@ -87,7 +89,7 @@ TEST(scenario_shutdown, a_spawn_after_it_began_is_refused_by_every_door) {
   EXPECT_EQ(ran, 0);
 }
 
-TEST(scenario_shutdown, foreign_threads_spawn_through_every_door_while_it_goes) {
+TEST(scenario_shutdown, spawns_of_foreign_threads_run_or_are_refused_during_shutdown) {
   constexpr int rounds = sanitized ? 20 : 100;
   constexpr int each = 50;
   std::atomic<int> ended = 0;
@@ -232,7 +234,7 @@ TEST(scenario_shutdown, tasks_that_never_ran_end_too) {
   EXPECT_EQ(ended, 100 + probes);
 }
 
-TEST(scenario_shutdown, a_thread_that_joins_is_told) {
+TEST(scenario_shutdown, joining_thread_gets_cancelled_error) {
   std::atomic<int> ended = 0;
   auto rt = std::make_unique<runtime>(with_workers(2));
   auto h = rt->spawn(naps(witness(ended)));
@@ -246,7 +248,7 @@ TEST(scenario_shutdown, a_thread_that_joins_is_told) {
 
 // A thread of the program fires the one waker of a task beside the end of the task's runtime. Meanwhile other
 // threads may run the task to its end, destroy the runtime and free its memory.
-TEST(scenario_shutdown, the_last_waker_fires_while_the_runtime_goes) {
+TEST(scenario_shutdown, last_waker_may_fire_while_the_runtime_is_destroyed) {
   constexpr int rounds = sanitized ? 200 : 2'000;
   std::atomic<int> ended = 0;
   std::atomic<int> values = 0;

@@ -1,11 +1,18 @@
 // Signals that tasks wait for.
 //
-//  scenario 36  one event for each, the disposition afterwards  signals.each_one_*, signals.the_handler_*
-//  scenario 36  the thread that takes them sleeps in block_on   signals.a_thread_that_sleeps_*
-//  scenario 36  a thousand signals a second                     signals.a_storm_*
-//  scenario 36  a signal on a worker                            signals.a_worker_*
-//  scenario 36  a signal that every thread blocks               signals.blocked_*
-//  scenario 35  a fork drops what it has inherited              signals.a_fork_*
+//  scenario 36  one event for each, the disposition afterwards
+//          signals.each_signal_is_delivered_exactly_once,
+//          signals.previous_handler_is_restored_when_the_subscriptions_end
+//  scenario 36  the thread that takes them sleeps in block_on
+//          signals.sleeping_block_on_thread_receives_each_signal
+//  scenario 36  a thousand signals a second
+//          signals.signals_every_millisecond_arrive_and_do_not_disturb_sleeps
+//  scenario 36  a signal on a worker
+//          signals.worker_may_signal_the_process_and_itself
+//  scenario 36  a signal that every thread blocks
+//          signals.signal_blocked_in_every_thread_reaches_all_subscriptions
+//  scenario 35  a fork drops what it has inherited
+//          signals.forked_child_that_drops_its_subscription_leaves_the_parents_alone
 #include "api/scenario_support.hpp"
 
 #include <rota/rota.hpp>
@@ -53,7 +60,7 @@ class blocking {
   sigset_t before_{};
 };
 
-TEST(signals, each_one_is_one_event) {
+TEST(signals, each_signal_is_delivered_exactly_once) {
   runtime rt(with_workers(2));
   unix_signal interrupts = subscription(rt, SIGINT);
   for (int i = 0; i < 100; ++i) {
@@ -75,7 +82,7 @@ TEST(signals, each_one_is_one_event) {
 }
 
 /// block_on() is the only thread that takes signals, and sleeps. TSan delays a handler until a libc call.
-TEST(signals, a_thread_that_sleeps_in_block_on_takes_each_one) {
+TEST(signals, sleeping_block_on_thread_receives_each_signal) {
   runtime rt(with_workers(1));
   unix_signal mine = subscription(rt, SIGTERM);
   const auto hears_each = [](unix_signal& from) -> task<int> {
@@ -95,7 +102,7 @@ TEST(signals, a_thread_that_sleeps_in_block_on_takes_each_one) {
   EXPECT_EQ(heard, 200);
 }
 
-TEST(signals, the_handler_from_before_is_back_afterwards) {
+TEST(signals, previous_handler_is_restored_when_the_subscriptions_end) {
   struct sigaction before{};
   struct sigaction meanwhile{};
   struct sigaction after{};
@@ -111,7 +118,7 @@ TEST(signals, the_handler_from_before_is_back_afterwards) {
   EXPECT_EQ(after.sa_handler, before.sa_handler);
 }
 
-TEST(signals, a_storm_disturbs_nothing_and_is_heard) {
+TEST(signals, signals_every_millisecond_arrive_and_do_not_disturb_sleeps) {
   runtime rt(with_workers(2));
   unix_signal alarms = subscription(rt, SIGALRM);
   sigevent to{};
@@ -141,7 +148,7 @@ TEST(signals, a_storm_disturbs_nothing_and_is_heard) {
   ::timer_delete(timer);
 }
 
-TEST(signals, a_worker_may_send_one_to_the_process_and_to_itself) {
+TEST(signals, worker_may_signal_the_process_and_itself) {
   const blocking here(SIGUSR1);
   runtime rt(with_workers(1));
   unix_signal mine = subscription(rt, SIGUSR1);
@@ -164,7 +171,7 @@ TEST(signals, a_worker_may_send_one_to_the_process_and_to_itself) {
   EXPECT_EQ(to_itself, SIGUSR1);
 }
 
-TEST(signals, blocked_by_every_thread_they_are_heard_by_all_who_wait) {
+TEST(signals, signal_blocked_in_every_thread_reaches_all_subscriptions) {
   const blocking here(SIGUSR2);
   runtime first(with_workers(2));
   runtime second(with_workers(1));
@@ -186,7 +193,7 @@ TEST(signals, blocked_by_every_thread_they_are_heard_by_all_who_wait) {
   EXPECT_EQ(::sigismember(&left, SIGUSR2), 0);
 }
 
-TEST(signals, blocked_ones_from_before_the_subscription_are_its_first) {
+TEST(signals, pending_signal_is_the_first_of_a_later_subscription) {
   const blocking here(SIGUSR2);
   send(SIGUSR2);
   runtime rt(with_workers(1));
@@ -194,7 +201,7 @@ TEST(signals, blocked_ones_from_before_the_subscription_are_its_first) {
   EXPECT_EQ(rt.spawn(takes(late)).join(), SIGUSR2);
 }
 
-TEST(signals, a_cancelled_wait_for_blocked_ones_takes_none) {
+TEST(signals, cancelled_wait_consumes_no_blocked_signal) {
   const blocking here(SIGUSR2);
   runtime rt(with_workers(1));
   unix_signal mine = subscription(rt, SIGUSR2);
@@ -213,7 +220,7 @@ TEST(signals, a_cancelled_wait_for_blocked_ones_takes_none) {
 }
 
 /// The child has the parent's epoll and eventfd: its end must not take them from the parent.
-TEST(signals, a_fork_that_drops_its_subscription_takes_none_from_its_parent) {
+TEST(signals, forked_child_that_drops_its_subscription_leaves_the_parents_alone) {
   if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find the sanitizer's own lock taken";
   struct sigaction before{};
   ASSERT_EQ(::sigaction(SIGUSR1, nullptr, &before), 0);

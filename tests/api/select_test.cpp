@@ -140,7 +140,7 @@ TEST(select, nothing_is_lost_or_doubled_among_tasks_and_threads) {
 }
 
 // The end of tasks beside items, on two workers.
-TEST(select, tasks_that_end_while_it_looks_at_something_else) {
+TEST(select, sees_the_end_of_a_task_that_races_with_an_item) {
   rota::runtime_options options;
   options.workers = 2;
   rota::run(

@@ -343,14 +343,14 @@ const wait_kind of_channels[] = {
 };
 
 class shutdown_of_sync : public shutdown_in {};
-TEST_P(shutdown_of_sync, ends_it) { ends_it(); }
+TEST_P(shutdown_of_sync, ends_the_waiting_task) { ends_it(); }
 INSTANTIATE_TEST_SUITE_P(every_kind_of_wait,
                          shutdown_of_sync,
                          ::testing::Combine(::testing::ValuesIn(of_sync), ::testing::Values(1U, 2U)),
                          name_of_kind);
 
 class shutdown_of_channels : public shutdown_in {};
-TEST_P(shutdown_of_channels, ends_it) { ends_it(); }
+TEST_P(shutdown_of_channels, ends_the_waiting_task) { ends_it(); }
 INSTANTIATE_TEST_SUITE_P(every_kind_of_wait,
                          shutdown_of_channels,
                          ::testing::Combine(::testing::ValuesIn(of_channels), ::testing::Values(1U, 2U)),

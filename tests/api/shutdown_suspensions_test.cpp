@@ -212,7 +212,7 @@ const wait_kind kinds[] = {
      1},
 };
 
-TEST_P(shutdown_in, ends_it) { ends_it(); }
+TEST_P(shutdown_in, ends_the_waiting_task) { ends_it(); }
 
 INSTANTIATE_TEST_SUITE_P(every_kind_of_wait,
                          shutdown_in,

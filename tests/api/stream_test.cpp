@@ -83,7 +83,7 @@ struct counted {
 };
 
 // Left after some values, or late: nothing is left when the scope has ended.
-TEST(stream, a_consumer_that_leaves_leaves_nothing_behind) {
+TEST(stream, frees_everything_when_its_consumer_stops_early) {
   const auto work = []() -> rota::task<void> {
     for (int round = 0; round < 500; ++round) {
       const auto body = [&](rota::scope& s) -> rota::task<void> {

@@ -32,7 +32,7 @@ using testing::explore;
 
 // --- what holds
 
-TEST(exploring_tasks, a_program_that_is_right_holds) {
+TEST(exploring_tasks, correct_program_passes_every_run) {
   struct body {
     static task<int> number(int n) {
       co_await yield();

@@ -38,7 +38,7 @@ TEST_P(time_limit_api, an_earlier_time_wakes_a_worker_that_sleeps) {
   }
 }
 
-TEST_P(time_limit_api, a_reset_and_its_passing_do_not_both_happen) {
+TEST_P(time_limit_api, lift_succeeds_only_if_the_limit_does_not_pass) {
   runtime rt({.workers = GetParam()});
   for (int i = 0; i < 300; ++i) {
     sync::event until;
@@ -51,7 +51,7 @@ TEST_P(time_limit_api, a_reset_and_its_passing_do_not_both_happen) {
   }
 }
 
-TEST_P(time_limit_api, a_shutdown_ends_what_a_limit_would_have) {
+TEST_P(time_limit_api, shutdown_ends_a_wait_before_its_limit_passes) {
   std::optional<join_handle<bool>> h;
   sync::event never;
   const time_limit limit(1h);
@@ -70,7 +70,7 @@ TEST_P(time_limit_api, a_shutdown_ends_what_a_limit_would_have) {
   EXPECT_TRUE(limit.reset(0s));
 }
 
-TEST_P(time_limit_api, a_closure_that_blocks_moves_it_and_is_asked_to_stop) {
+TEST_P(time_limit_api, blocking_closure_that_shortens_the_limit_is_asked_to_stop) {
   runtime rt({.workers = GetParam()});
   const bool in_time = rt.block_on([]() -> task<bool> {
     const time_limit limit(1h);
@@ -88,7 +88,7 @@ TEST_P(time_limit_api, a_closure_that_blocks_moves_it_and_is_asked_to_stop) {
   EXPECT_FALSE(in_time);
 }
 
-TEST_P(time_limit_api, of_two_runtimes_ends_both) {
+TEST_P(time_limit_api, ends_waits_in_two_runtimes_that_share_it) {
   runtime one({.workers = GetParam()});
   runtime two({.workers = GetParam()});
   for (int i = 0; i < 20; ++i) {

@@ -79,7 +79,7 @@ struct caller {
   }
 };
 
-TEST(actor_model, a_thread_calls_an_actor_that_goes) {
+TEST(actor_model, call_of_an_actor_that_is_destroyed_gets_a_reply_or_a_refusal) {
   expect_whole("actor_call", "actor_call_uniform", [](execution& e) {
     e.thread("root", [] {
       executor threads(1);
@@ -105,7 +105,7 @@ task<int> asks(actor_ref<counter> to, base::cell<int>& mine) {
 }
 
 /// The function writes to the asker's memory: it must not run when the asker has gone.
-TEST(actor_model, an_asker_gives_up) {
+TEST(actor_model, ask_function_never_runs_after_its_cancelled_caller_has_ended) {
   expect_whole("actor_give_up", "actor_give_up_uniform", [](execution& e) {
     e.thread("root", [] {
       executor threads(1);
@@ -139,7 +139,7 @@ task<int> asks_who_waits(actor_ref<counter> to, base::cell<int>& mine) {
 }
 
 /// Only the end of the asker ends the function's task.
-TEST(actor_model, an_asker_gives_up_a_function_that_waits) {
+TEST(actor_model, cancelled_ask_ends_a_function_that_waits) {
   expect_whole("actor_stop", "actor_stop_uniform", [](execution& e) {
     e.thread("root", [] {
       runtime rt(two_workers());
@@ -158,7 +158,7 @@ TEST(actor_model, an_asker_gives_up_a_function_that_waits) {
   });
 }
 
-TEST(actor_model, an_actor_goes_before_it_replies) {
+TEST(actor_model, ask_throws_closed_when_the_actor_is_destroyed_before_it_replies) {
   expect_whole("actor_closed", "actor_closed_uniform", [](execution& e) {
     e.thread("root", [] {
       runtime rt(one_worker());
@@ -185,7 +185,7 @@ task<int> asks_with(actor_ref<counter> to, base::cell<int>& held) {
 }
 
 /// One of the two destroys the function.
-TEST(actor_model, an_asker_gives_up_while_the_actor_goes) {
+TEST(actor_model, ask_cancelled_while_the_actor_is_destroyed_frees_its_function) {
   expect_whole("actor_both", "actor_both_uniform", [](execution& e) {
     e.thread("root", [] {
       executor threads(1);
@@ -218,7 +218,7 @@ void fail(counter& it) {
 }
 
 /// Two consumers: one learns that a handler rests, and is then delayed; the other sleeps without a deadline.
-TEST(actor_model, an_actor_rests_and_is_made_anew) {
+TEST(actor_model, failed_actor_restarts_while_a_consumer_is_busy) {
   expect_whole("actor_restart", "actor_restart_uniform", [](execution& e) {
     e.thread("root", [] {
       executor threads(2);
@@ -247,7 +247,7 @@ TEST(actor_model, an_actor_rests_and_is_made_anew) {
 
 /// Three consumers. The first one stores the deadline while the second one searches. Both are then held by
 /// handlers that end after the pause. The third one sleeps without a deadline, until it is woken.
-TEST(actor_model, a_sleeper_is_called_for_a_rest_while_the_others_are_held_up) {
+TEST(actor_model, sleeping_consumer_is_woken_for_a_restart_while_others_are_busy) {
   constexpr auto body = [](execution& e) {
     e.thread("root", [] {
       executor threads(3);
@@ -270,7 +270,7 @@ TEST(actor_model, a_sleeper_is_called_for_a_rest_while_the_others_are_held_up) {
 }
 
 /// Two consumers; both deadlines pass at one time: the second may be woken for what the first one finds.
-TEST(actor_model, two_actors_rest) {
+TEST(actor_model, two_actors_restart_at_the_same_deadline) {
   expect_whole("actor_two_rest", "actor_two_rest_uniform", [](execution& e) {
     e.thread("root", [] {
       executor threads(2);
@@ -284,7 +284,7 @@ TEST(actor_model, two_actors_rest) {
   });
 }
 
-TEST(actor_model, an_actor_goes_while_it_rests) {
+TEST(actor_model, actor_may_be_closed_or_destroyed_during_its_restart_pause) {
   expect_whole("actor_rest_gone", "actor_rest_gone_uniform", [](execution& e) {
     e.thread("root", [] {
       executor threads(1);
@@ -318,7 +318,7 @@ class answered final : public detail::reply<int> {
 };
 
 /// It gives up, and finds that the reply has just arrived.
-TEST(actor_model, an_asker_that_gives_up_too_late_sees_the_reply) {
+TEST(actor_model, ask_that_is_cancelled_too_late_sees_the_reply) {
   expect_holds(model::exhaustive("actor_too_late"), [](execution& e) {
     auto& question = e.make<answered>();
     e.thread("actor", [&question] { question.answer(); });
@@ -330,7 +330,7 @@ TEST(actor_model, an_asker_that_gives_up_too_late_sees_the_reply) {
 }
 
 /// A sleeper sees what was done before it was called: the claim is counted.
-TEST(actor_model, a_call_of_a_bed_brings_what_came_before_it) {
+TEST(actor_model, woken_consumer_sees_writes_made_before_the_wakeup) {
   expect_holds(model::exhaustive("actor_bed"), [](execution& e) {
     auto& bed = e.make<detail::bed>();
     auto& before = e.make<base::cell<int>>(0);
@@ -346,7 +346,7 @@ TEST(actor_model, a_call_of_a_bed_brings_what_came_before_it) {
 }
 
 /// Before the caller's wake the consumer may run for another reason, and sleep again.
-TEST(actor_model, a_task_that_sees_its_call_has_its_bed_again) {
+TEST(actor_model, consumer_task_may_park_again_when_it_has_seen_its_wakeup) {
   expect_holds(model::exhaustive("actor_task_bed"), [](execution& e) {
     auto& bed = e.make<detail::task_bed>();
     bed.lie_down(noop_waker());
@@ -374,7 +374,7 @@ TEST(actor_model, a_message_that_is_counted_as_served_has_been_handled) {
 }
 
 /// The deadline passes while the function runs, or before, or after.
-TEST(actor_model, a_thread_waits_for_a_limited_time) {
+TEST(actor_model, call_for_returns_a_reply_or_times_out) {
   expect_whole("actor_call_for", "actor_call_for_uniform", [](execution& e) {
     e.thread("root", [] {
       executor threads(1);

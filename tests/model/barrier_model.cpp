@@ -49,7 +49,7 @@ TEST(barrier_model, all_pass_and_see_what_was_done_before) {
   });
 }
 
-TEST(barrier_model, two_generations) {
+TEST(barrier_model, two_generations_pass_one_after_the_other) {
   expect_holds_everywhere("barrier_generations", [](execution& e) {
     auto& x = e.make<shared>(2U);
     for (std::size_t me = 0; me < 2; ++me) {
@@ -83,7 +83,7 @@ struct with_one : shared {
 };
 
 // The last one passes, whether the first is still there, has passed and is cancelled, or comes back.
-TEST(barrier_model, who_is_cancelled_has_passed_or_has_not_arrived) {
+TEST(barrier_model, cancelled_thread_has_passed_or_has_not_arrived) {
   expect_holds_everywhere("barrier_cancel", [](execution& e) {
     auto& x = e.make<with_one>();
     auto& second = e.make<base::cell<bool>>();
@@ -101,7 +101,7 @@ TEST(barrier_model, who_is_cancelled_has_passed_or_has_not_arrived) {
 }
 
 // Both have a limit, and both limits pass at once: both pass, or none.
-TEST(barrier_model, two_that_are_late_agree) {
+TEST(barrier_model, two_arrivals_that_time_out_at_once_both_pass_or_neither_does) {
   expect_holds_everywhere(
       "barrier_late",
       [](execution& e) {
@@ -123,7 +123,7 @@ TEST(barrier_model, two_that_are_late_agree) {
       3);
 }
 
-TEST(barrier_model, who_drops_out_lets_the_others_pass) {
+TEST(barrier_model, arrive_and_drop_lets_the_other_threads_pass) {
   expect_holds_everywhere("barrier_drop", [](execution& e) {
     auto& x = e.make<shared>(3U);
     for (std::size_t me = 0; me < 2; ++me) {
@@ -145,7 +145,7 @@ TEST(barrier_model, who_drops_out_lets_the_others_pass) {
 }
 
 // More arrivals than participants: each passes a generation of its own.
-TEST(barrier_model, two_beside_a_barrier_for_one) {
+TEST(barrier_model, surplus_arrivals_each_pass_a_generation_of_their_own) {
   expect_holds_everywhere("barrier_one", [](execution& e) {
     auto& x = e.make<shared>(1U);
     auto& sum = e.make<base::atomic<std::uint32_t>>(0U);
@@ -166,7 +166,7 @@ TEST(barrier_model, two_beside_a_barrier_for_one) {
 }
 
 // The only remaining participant needs no lock.
-TEST(barrier_model, who_is_alone_sees_what_was_done_before_the_drop) {
+TEST(barrier_model, last_participant_sees_writes_made_before_the_drop) {
   expect_holds_everywhere("barrier_alone", [](execution& e) {
     auto& x = e.make<shared>(2U);
     e.thread("alone", [&x] {
@@ -184,7 +184,7 @@ TEST(barrier_model, who_is_alone_sees_what_was_done_before_the_drop) {
 }
 
 // Arrivals in two steps: each thread that sees the last one sees what all did before, and one of them leads.
-TEST(barrier_model, arrivals_in_two_steps) {
+TEST(barrier_model, split_arrivals_see_all_earlier_writes_and_have_one_leader) {
   expect_holds_everywhere("barrier_split", [](execution& e) {
     auto& x = e.make<shared>(2U);
     e.thread("waits", [&x] {
@@ -205,7 +205,7 @@ TEST(barrier_model, arrivals_in_two_steps) {
   });
 }
 
-TEST(barrier_model, an_arrival_in_two_steps_beside_one_in_one) {
+TEST(barrier_model, split_arrival_passes_together_with_arrive_and_wait) {
   expect_holds_everywhere("barrier_mixed", [](execution& e) {
     auto& x = e.make<shared>(2U);
     e.thread("two steps", [&x] {

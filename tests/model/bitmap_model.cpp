@@ -68,7 +68,7 @@ struct board {
 };
 
 // The race that the re-check prevents: the last bit of a leaf is cleared while another is set.
-TEST(bitmap_model, a_setter_beside_a_clearer) {
+TEST(bitmap_model, set_that_races_the_clear_of_the_last_bit_of_a_leaf_is_found) {
   const auto body = [](execution& e) {
     auto& b = e.make<board>();
     b.set(0);
@@ -84,7 +84,7 @@ TEST(bitmap_model, a_setter_beside_a_clearer) {
 }
 
 // Idle workers, as in the scheduler: they park (set), are claimed (take) or find work themselves (clear).
-TEST(bitmap_model, two_workers_park_beside_two_takers) {
+TEST(bitmap_model, workers_that_park_while_others_take_are_claimed_at_most_once) {
   const auto body = [](execution& e) {
     auto& b = e.make<board>();
     b.set(2);
@@ -133,7 +133,7 @@ TEST(bitmap_model, two_takers_find_two_bits_of_a_leaf) { both_find_one(1, "bitma
 TEST(bitmap_model, two_takers_find_bits_of_two_leaves) { both_find_one(64, "bitmap_two_far"); }
 
 // A bit is cleared and set again, while its neighbours are.
-TEST(bitmap_model, a_leaf_is_emptied_twice) {
+TEST(bitmap_model, bits_are_found_when_their_leaf_is_emptied_twice) {
   const auto body = [](execution& e) {
     auto& b = e.make<board>();
     b.set(0);
@@ -151,7 +151,7 @@ TEST(bitmap_model, a_leaf_is_emptied_twice) {
 }
 
 // Gates take whole words: summary first, then the leaf.
-TEST(bitmap_model, a_word_is_taken_beside_setters) {
+TEST(bitmap_model, take_word_that_races_setters_loses_no_bit) {
   const auto body = [](execution& e) {
     auto& b = e.make<board>();
     b.set(2);
@@ -169,7 +169,7 @@ TEST(bitmap_model, a_word_is_taken_beside_setters) {
   expect_holds(exhaustive("bitmap_word", 3), body);
 }
 
-TEST(bitmap_model, words_and_single_bits_are_taken_together) {
+TEST(bitmap_model, word_taker_and_bit_taker_get_each_bit_once) {
   const auto body = [](execution& e) {
     auto& b = e.make<board>();
     b.set(0);
@@ -189,7 +189,7 @@ void park_three_times(board& b, std::uint32_t mine) {
   }
 }
 
-TEST(bitmap_model, four_workers_at_random) {
+TEST(bitmap_model, four_workers_that_park_at_random_lose_no_bit) {
   const auto body = [](execution& e) {
     auto& b = e.make<board>();
     for (const std::uint32_t mine : {0U, 1U, 2U, 64U}) {

@@ -79,7 +79,7 @@ using both = ::testing::Types<in_words, in_node>;
 TYPED_TEST_SUITE(broadcast_model, both);
 
 // One place, three values: a value is overwritten while it is read.
-TYPED_TEST(broadcast_model, what_is_received_and_what_is_lost_add_up) {
+TYPED_TEST(broadcast_model, received_and_lost_values_add_up) {
   expect_holds_everywhere(this->named("add_up"), [](execution& e) {
     auto made = broadcast<TypeParam>(1);
     auto& before = e.make<base::cell<int>>();
@@ -131,7 +131,7 @@ TYPED_TEST(broadcast_model, two_receivers_each_get_all_in_one_order) {
 }
 
 // Two that wait are woken by one send.
-TYPED_TEST(broadcast_model, all_who_wait_get_it) {
+TYPED_TEST(broadcast_model, one_send_wakes_all_waiting_receivers) {
   struct scene {
     TestFixture::halves made = broadcast<TypeParam>(1);
     broadcast_receiver<TypeParam> other = made.sender.subscribe();
@@ -178,7 +178,7 @@ TYPED_TEST(broadcast_model, a_new_receiver_gets_what_is_sent_after_it) {
 }
 
 // The last receiver destroys the kept values, beside a new receiver and a sender.
-TYPED_TEST(broadcast_model, receivers_leave_and_come_beside_a_send) {
+TYPED_TEST(broadcast_model, receivers_may_leave_and_subscribe_during_a_send) {
   expect_holds_everywhere(this->named("leave"), [](execution& e) {
     auto made = broadcast<TypeParam>(1);
     TestFixture::send(made.sender, 1);
@@ -202,7 +202,7 @@ TYPED_TEST(broadcast_model, receivers_leave_and_come_beside_a_send) {
   });
 }
 
-TYPED_TEST(broadcast_model, a_close_lets_nothing_in_and_tells_who_waits) {
+TYPED_TEST(broadcast_model, close_refuses_later_sends_and_wakes_waiting_receivers) {
   struct scene {
     TestFixture::halves made = broadcast<TypeParam>(2);
     base::cell<int> before;
@@ -258,7 +258,7 @@ TYPED_TEST(broadcast_model, a_cancelled_receive_has_taken_nothing) {
   });
 }
 
-TYPED_TEST(broadcast_model, a_late_receive_has_taken_nothing) {
+TYPED_TEST(broadcast_model, timed_out_receive_has_taken_nothing) {
   struct scene {
     TestFixture::halves made = broadcast<TypeParam>(1);
   };

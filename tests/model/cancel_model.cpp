@@ -80,18 +80,18 @@ auto cancelled_and_fired(int workers, Make make) {
   };
 }
 
-TEST(cancel_model, it_comes_while_an_event_fires) {
+TEST(cancel_model, cancel_that_races_an_event_gives_one_outcome) {
   expect_holds(exhaustive("cancel_fire", 3), cancelled_and_fired(1, one_leaf));
   expect_holds(exhaustive("cancel_fire_2"), cancelled_and_fired(2, one_leaf));
   expect_holds(at_random("cancel_fire"), cancelled_and_fired(2, one_leaf));
 }
 
-TEST(cancel_model, it_comes_while_a_task_throws) {
+TEST(cancel_model, cancel_that_races_an_exception_gives_one_outcome) {
   expect_holds(exhaustive("cancel_throw"), cancelled_and_fired(1, throws_after));
   expect_holds(at_random("cancel_throw"), cancelled_and_fired(2, throws_after));
 }
 
-TEST(cancel_model, twice_at_once) {
+TEST(cancel_model, two_concurrent_cancels_end_the_task_once) {
   expect_holds_everywhere("cancel_twice", [](execution& e) {
     auto& w = e.make<world>();
     core::header& t = w.s.launch(one_leaf(w));
@@ -112,7 +112,7 @@ TEST(cancel_model, twice_at_once) {
   });
 }
 
-TEST(cancel_model, the_handle_is_dropped_meanwhile) {
+TEST(cancel_model, cancel_that_races_a_drop_of_the_handle_ends_the_task_once) {
   expect_holds_everywhere("cancel_drop", [](execution& e) {
     auto& w = e.make<world>();
     core::header& t = w.s.launch(one_leaf(w));
@@ -129,7 +129,7 @@ TEST(cancel_model, the_handle_is_dropped_meanwhile) {
   });
 }
 
-TEST(cancel_model, what_was_cancelled_before_it_ran_does_not_begin) {
+TEST(cancel_model, task_cancelled_before_its_first_run_does_not_begin) {
   expect_holds_everywhere("cancel_unstarted", [](execution& e) {
     auto& w = e.make<world>();
     core::header& t = w.s.launch(one_leaf(w));
@@ -146,7 +146,7 @@ TEST(cancel_model, what_was_cancelled_before_it_ran_does_not_begin) {
 }
 
 /// A redundant request and a late wake: the state that a run finds decides.
-TEST(cancel_model, it_comes_while_a_stolen_waker_fires) {
+TEST(cancel_model, cancel_that_races_a_stolen_waker_gives_one_outcome) {
   expect_holds_everywhere("cancel_stale", [](execution& e) {
     auto& w = e.make<world>();
     core::header& t = w.s.launch(one_leaf(w));
@@ -175,7 +175,7 @@ task<int> two_leaves(world& w) {
 
 /// The waker of the first leaf is used when the task may be in the second: model_event checks that no task is
 /// resumed without its event.
-TEST(cancel_model, a_late_wake_of_the_first_leaf_finds_the_second) {
+TEST(cancel_model, late_wake_of_the_first_leaf_does_not_resume_the_second) {
   expect_holds_everywhere("cancel_two_leaves", [](execution& e) {
     auto& w = e.make<world>();
     w.handle.emplace(w.s.spawn(two_leaves(w)));
@@ -217,7 +217,7 @@ task<int> shielded_then_not(world& w) {
   co_return 3;
 }
 
-TEST(cancel_model, a_shield_holds_it_off_and_it_is_not_lost) {
+TEST(cancel_model, shield_delays_a_cancellation_and_does_not_lose_it) {
   expect_holds_everywhere("cancel_shield", [](execution& e) {
     auto& w = e.make<world>();
     core::header& t = w.s.launch(shielded_then_not(w));
@@ -235,7 +235,7 @@ TEST(cancel_model, a_shield_holds_it_off_and_it_is_not_lost) {
   });
 }
 
-TEST(cancel_model, a_shield_is_overridden_while_it_waits) {
+TEST(cancel_model, override_ends_a_task_that_waits_under_a_shield) {
   expect_holds_everywhere("cancel_override", [](execution& e) {
     auto& w = e.make<world>();
     core::header& t = w.s.launch(shielded_then_not(w));

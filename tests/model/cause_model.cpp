@@ -186,33 +186,35 @@ task<void> joins_one_whose_scope_fails(causes& x) {
   ++x.seen;
 }
 
-TEST(cause_model, a_deadline_of_a_task_and_of_the_one_that_it_joins) { expect_late("cause_join", joins); }
+TEST(cause_model, timeout_reports_a_deadline_that_also_ends_the_joined_task) {
+  expect_late("cause_join", joins);
+}
 
-TEST(cause_model, a_deadline_of_a_task_and_of_the_one_whose_result_it_takes) {
+TEST(cause_model, timeout_reports_a_deadline_that_ends_the_task_awaited_by_result) {
   expect_late("cause_result", takes_the_result, 1);
 }
 
-TEST(cause_model, a_deadline_of_a_task_and_of_the_one_whose_end_it_hears_of) {
+TEST(cause_model, timeout_reports_a_deadline_that_causes_the_awaited_event) {
   expect_late("cause_event", waits_for_what_the_end_sets, 1);
 }
 
-TEST(cause_model, a_deadline_of_a_task_and_of_the_one_whose_permit_it_waits_for) {
+TEST(cause_model, timeout_reports_a_deadline_that_frees_the_awaited_permit) {
   expect_late("cause_permit", waits_for_a_permit_of_its_end, 1);
 }
 
-TEST(cause_model, a_deadline_of_a_task_and_of_one_in_its_set) {
+TEST(cause_model, timeout_reports_a_deadline_that_also_ends_a_join_set_member) {
   expect_late("cause_set", takes_the_next_of_a_set, 1);
 }
 
-TEST(cause_model, a_deadline_of_a_task_and_of_one_whose_scope_fails_after_it) {
+TEST(cause_model, timeout_reports_a_deadline_although_a_joined_task_fails_after_it) {
   expect_late("cause_failure", joins_one_whose_scope_fails, 1);
 }
 
-TEST(cause_model, a_deadline_of_a_task_and_of_the_one_that_it_joins_behind_a_shield) {
+TEST(cause_model, timeout_reports_a_deadline_that_a_shielded_join_has_seen) {
   expect_late("cause_shield", joins_behind_a_shield, 1);
 }
 
-TEST(cause_model, a_deadline_of_a_task_that_joins_another_within_an_equal_one) {
+TEST(cause_model, outer_timeout_reports_two_nested_equal_deadlines) {
   expect_late("cause_equal", joins_within_an_equal_limit, 1);
 }
 
@@ -255,9 +257,11 @@ void expect_unseen(std::string_view name, bool by_handle) {
   });
 }
 
-TEST(cause_model, a_scope_cancels_a_child_and_one_that_joins_it) { expect_unseen("cause_scope_join", true); }
+TEST(cause_model, child_that_joins_a_sibling_does_not_see_their_scope_cancel_it) {
+  expect_unseen("cause_scope_join", true);
+}
 
-TEST(cause_model, a_scope_cancels_a_child_and_one_that_hears_of_its_end) {
+TEST(cause_model, child_does_not_see_an_event_of_a_sibling_that_their_scope_cancels) {
   expect_unseen("cause_scope_event", false);
 }
 
@@ -293,7 +297,7 @@ task<int> fails_around_two_scopes(causes& x) {
   co_return 0;
 }
 
-TEST(cause_model, a_scope_fails_and_the_children_of_two_scopes_inside_are_cancelled) {
+TEST(cause_model, children_of_nested_scopes_do_not_see_each_others_end_on_a_failure) {
   expect_holds_everywhere(
       "cause_inner_scopes",
       [](execution& e) {
@@ -368,23 +372,23 @@ void expect_unseen_from_outside(std::string_view name, task<int> (*waits)(causes
       bound);
 }
 
-TEST(cause_model, a_select_cancels_a_task_and_one_that_hears_of_its_end) {
+TEST(cause_model, tasks_of_a_cancelled_select_do_not_see_each_others_end) {
   expect_unseen_from_outside("cause_select", selects);
 }
 
-TEST(cause_model, a_task_is_cancelled_with_the_children_of_two_scopes) {
+TEST(cause_model, children_of_nested_scopes_do_not_see_each_others_end_on_a_cancel) {
   expect_unseen_from_outside("cause_two_scopes", waits_in_two_scopes, 1);
 }
 
-TEST(cause_model, a_task_is_cancelled_with_its_child_and_the_task_that_it_awaits) {
+TEST(cause_model, awaited_task_does_not_see_the_end_of_a_child_cancelled_with_it) {
   expect_unseen_from_outside("cause_child_handle", has_a_child_and<awaits_a_handle>, 1);
 }
 
-TEST(cause_model, a_task_is_cancelled_with_its_child_and_the_group_that_it_awaits) {
+TEST(cause_model, awaited_group_does_not_see_the_end_of_a_child_cancelled_with_it) {
   expect_unseen_from_outside("cause_child_group", has_a_child_and<awaits_a_group>, 1);
 }
 
-TEST(cause_model, a_task_is_cancelled_with_its_child_and_the_async_scope_that_it_closes) {
+TEST(cause_model, closed_async_scope_does_not_see_the_end_of_a_child_cancelled_with_it) {
   expect_unseen_from_outside("cause_async_scope", has_a_child_and<closes_an_async_scope>, 1);
 }
 
@@ -428,7 +432,7 @@ task<int> spawns_beside_a_cancellation(causes& x) {
   co_return ends;
 }
 
-TEST(cause_model, a_set_is_cancelled_while_a_task_comes_that_hears_of_the_end_of_another) {
+TEST(cause_model, task_spawned_into_a_set_during_its_cancel_sees_no_end_of_another) {
   const auto body = [](execution& e) {
     auto& x = e.make<causes>();
     start(e, x, 2, spawns_beside_a_cancellation(x));

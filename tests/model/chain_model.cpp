@@ -73,7 +73,7 @@ void goes_round(shared& x, unsigned count) {
 
 // The receiver reads the head, and sets its bit when that block is reused, or is about to be. The item for it
 // is in the next block, or in the same one.
-TEST(chain_model, a_bit_in_a_block_that_serves_again_is_set_where_it_belongs) {
+TEST(chain_model, waiter_bit_is_set_in_the_right_slot_when_a_block_is_reused) {
   for (const unsigned rounds : {2U, 4U}) {
     expect_holds_everywhere("chain_bit_" + std::to_string(rounds), [rounds](execution& e) {
       auto& x = e.make<shared>();
@@ -92,7 +92,7 @@ TEST(chain_model, a_bit_in_a_block_that_serves_again_is_set_where_it_belongs) {
 }
 
 // Four items: a block ends in the middle.
-TEST(chain_model, two_senders_and_two_receivers_across_the_end_of_a_block) {
+TEST(chain_model, two_senders_and_two_receivers_lose_no_item_at_a_block_end) {
   expect_holds_everywhere(
       "chain_two_and_two",
       [](execution& e) {
@@ -122,7 +122,7 @@ TEST(chain_model, two_senders_and_two_receivers_across_the_end_of_a_block) {
 }
 
 // A receiver sees what was done before the send, also through blocks and places that are reused.
-TEST(chain_model, items_bring_along_what_was_done_before_them) {
+TEST(chain_model, receive_sees_writes_made_before_the_send) {
   static constexpr int count = 5;
   struct scene : shared {
     base::cell<int> done[count];
@@ -147,7 +147,7 @@ TEST(chain_model, items_bring_along_what_was_done_before_them) {
 }
 
 // A slow receiver: its block is reused twice between its reads. It takes what is there then.
-TEST(chain_model, a_receiver_that_looks_for_long_takes_what_is_there_then) {
+TEST(chain_model, slow_receiver_takes_the_current_item_of_a_reused_block) {
   expect_holds_everywhere("chain_slow_receiver", [](execution& e) {
     auto& x = e.make<shared>();
     x.send(1U << 20U);
@@ -157,7 +157,7 @@ TEST(chain_model, a_receiver_that_looks_for_long_takes_what_is_there_then) {
   });
 }
 
-TEST(chain_model, a_sender_that_looks_for_long_puts_its_item_where_it_belongs) {
+TEST(chain_model, slow_sender_puts_its_item_into_the_right_slot_of_a_reused_block) {
   expect_holds_everywhere("chain_slow_sender", [](execution& e) {
     auto& x = e.make<shared>();
     x.send(1U << 20U);
@@ -168,7 +168,7 @@ TEST(chain_model, a_sender_that_looks_for_long_puts_its_item_where_it_belongs) {
 }
 
 // Two receivers take from one block, and one is slow: its place stays until it has moved its item out.
-TEST(chain_model, a_room_stays_while_somebody_is_in_it) {
+TEST(chain_model, block_is_not_reused_while_a_slow_receiver_takes_its_item) {
   expect_holds_everywhere("chain_room", [](execution& e) {
     auto& x = e.make<shared>();
     for (const item one : {1U << 20U, 1U << 21U, 1U << 22U}) x.send(one);
@@ -195,7 +195,7 @@ TEST(chain_model, two_senders_enter_a_block_at_once) {
 }
 
 // Two wait, two send, in every order of publication, and with either place missing then.
-TEST(chain_model, nobody_waits_for_what_is_there) {
+TEST(chain_model, receiver_does_not_wait_for_an_item_that_is_there) {
   expect_holds_everywhere(
       "chain_waits",
       [](execution& e) {
@@ -213,7 +213,7 @@ TEST(chain_model, nobody_waits_for_what_is_there) {
 }
 
 // A close at the end of a block, beside sends: sent items arrive, and all receivers see the end.
-TEST(chain_model, a_close_beside_sends) {
+TEST(chain_model, close_that_races_sends_loses_no_sent_item) {
   expect_holds_everywhere("chain_close", [](execution& e) {
     auto& x = e.make<shared>();
     auto& done_before = e.make<base::cell<int>>();
@@ -234,7 +234,7 @@ TEST(chain_model, a_close_beside_sends) {
   });
 }
 
-TEST(chain_model, a_close_reaches_all_who_wait) {
+TEST(chain_model, close_wakes_all_waiting_receivers) {
   expect_holds_everywhere("chain_close_all", [](execution& e) {
     auto& x = e.make<shared>();
     for (int i = 0; i < 2; ++i)
@@ -250,7 +250,7 @@ TEST(chain_model, a_close_reaches_all_who_wait) {
 }
 
 // The last receiver goes with items in two blocks, and while places are claimed that have none yet.
-TEST(chain_model, the_halves_go_in_any_order_and_take_the_items_along) {
+TEST(chain_model, halves_dropped_in_any_order_destroy_the_items) {
   expect_holds_everywhere("chain_halves",
                           model::halves_go_in_any_order([] { return unbounded<model::counted>(); }, 0, 2));
 }
@@ -261,7 +261,7 @@ task<void> receives(shared& x) {
 }
 
 // One sender is in the middle of its move, and another has gone past it.
-TEST(chain_model, a_try_says_empty_only_of_an_empty_chain) {
+TEST(chain_model, try_recv_returns_empty_only_if_the_chain_is_empty) {
   expect_holds_everywhere("chain_empty",
                           model::a_try_says_empty_only_of_an_empty_channel([] { return unbounded<item>(); }));
   model::expect_one_is_always_there(
@@ -269,7 +269,7 @@ TEST(chain_model, a_try_says_empty_only_of_an_empty_chain) {
 }
 
 // A receiver comes by an old pointer to a block that is reused: it sees the block as it is now, and empty.
-TEST(chain_model, a_late_receiver_sees_a_block_that_serves_again_empty) {
+TEST(chain_model, receiver_with_an_old_pointer_sees_a_reused_block_as_empty) {
   testing::options stale = model::exhaustive("chain_again_stale", 2);
   stale.stale_reads = 2;
   model::expect_holds(stale, [](execution& e) {

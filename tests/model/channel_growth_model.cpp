@@ -104,7 +104,7 @@ TEST(channel_growth_model, two_senders_fill_exactly_the_capacity) {
 }
 
 // It grows twice, by one sender each time or by both.
-TEST(channel_growth_model, the_second_growth_knows_of_the_first) {
+TEST(channel_growth_model, ring_that_grows_twice_holds_exactly_its_capacity) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(7U);
     check(x.tx->try_send(1) == send_status::sent, "there is room");
@@ -123,7 +123,7 @@ TEST(channel_growth_model, the_second_growth_knows_of_the_first) {
 }
 
 // A receiver empties places while the ring grows: a sender's items come in order, with what was done before.
-TEST(channel_growth_model, a_receiver_follows_the_cycle_through_the_new_block) {
+TEST(channel_growth_model, receiver_gets_items_in_order_while_the_ring_grows) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(3U);
     auto& before = e.make<base::cell<std::uint32_t>>();
@@ -146,7 +146,7 @@ TEST(channel_growth_model, a_receiver_follows_the_cycle_through_the_new_block) {
 }
 
 // Two senders meet at the last free place while a receiver frees another. At most one grows the ring.
-TEST(channel_growth_model, senders_meet_at_the_last_free_place) {
+TEST(channel_growth_model, senders_that_race_for_the_last_free_slot_lose_no_item) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(4U);
     check(x.tx->try_send(1) == send_status::sent, "there is room");
@@ -170,7 +170,7 @@ TEST(channel_growth_model, senders_meet_at_the_last_free_place) {
 }
 
 // A receiver frees a place and so moves the limit, while the sender reaches the limit a second time.
-TEST(channel_growth_model, the_limit_is_met_again_after_the_head_has_moved) {
+TEST(channel_growth_model, ring_holds_exactly_its_capacity_after_the_head_has_moved) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(4U);
     check(x.tx->try_send(1) == send_status::sent, "there is room");
@@ -221,7 +221,7 @@ TEST(channel_growth_model, without_memory_the_channel_stays_as_it_is) {
 }
 
 // Senders wait where a growth has failed. Each is woken.
-TEST(channel_growth_model, senders_that_wait_for_want_of_memory_are_called) {
+TEST(channel_growth_model, senders_that_wait_after_a_failed_growth_are_woken) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(4U);
     check(x.tx->try_send(1) == send_status::sent, "there is room");
@@ -245,7 +245,7 @@ TEST(channel_growth_model, senders_that_wait_for_want_of_memory_are_called) {
 
 // A sender that may wait finds a receiver's move in its way, and waits. It is woken for the last free place,
 // and grows the ring under the lock of the list.
-TEST(channel_growth_model, a_sender_that_was_called_grows_the_ring) {
+TEST(channel_growth_model, woken_sender_grows_the_ring) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(3U);
     check(x.tx->try_send(1) == send_status::sent, "there is room");
@@ -270,7 +270,7 @@ TEST(channel_growth_model, a_sender_that_was_called_grows_the_ring) {
 }
 
 // Closed beside a growth: what was sent arrives, and nothing is sent afterwards.
-TEST(channel_growth_model, a_close_beside_a_growth_loses_nothing) {
+TEST(channel_growth_model, close_that_races_a_growth_loses_no_item) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(4U);
     check(x.tx->try_send(1) == send_status::sent, "there is room");
@@ -336,7 +336,7 @@ TEST(channel_growth_model, a_ring_that_had_to_drop_grows_again) {
 }
 
 // The halves go in any order beside a growth, and the blocks and items with them.
-TEST(channel_growth_model, the_blocks_go_with_the_channel) {
+TEST(channel_growth_model, blocks_are_freed_with_the_channel) {
   const auto body = model::halves_go_in_any_order([] { return made_at_last<model::counted>(3); }, 1, 1);
   expect_holds(short_of_memory(exhaustive("growth_halves")), body);
   expect_holds(at_random("growth_halves random"), body);

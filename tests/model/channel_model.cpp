@@ -62,7 +62,7 @@ void sends_all(sender<std::uint32_t>& tx, std::uint32_t first, std::uint32_t sec
 }
 
 // Two and two on one place. The end comes by the last sender's drop.
-TEST(channel_model, two_senders_and_two_receivers_on_one_place) {
+TEST(channel_model, two_senders_and_two_receivers_lose_no_item_with_capacity_one) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(1U);
     for (const std::uint32_t item : {1U, 2U})
@@ -83,7 +83,7 @@ TEST(channel_model, two_senders_and_two_receivers_on_one_place) {
 }
 
 // A receiver sees what was done before the send; one item is moved out before the next is moved in.
-TEST(channel_model, one_place_is_used_by_one_at_a_time_and_in_order) {
+TEST(channel_model, capacity_one_delivers_one_item_at_a_time_in_order) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(1U);
     auto& before = e.make<base::cell<std::uint32_t>>();
@@ -105,7 +105,7 @@ TEST(channel_model, one_place_is_used_by_one_at_a_time_and_in_order) {
 }
 
 // Another thread, which has never waited, reuses a free place.
-TEST(channel_model, a_place_is_used_again_by_another) {
+TEST(channel_model, free_slot_is_reused_by_a_sender_that_never_waited) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(1U);
     check(x.tx->try_send(1) == send_status::sent, "there is room");
@@ -126,7 +126,7 @@ TEST(channel_model, a_place_is_used_again_by_another) {
 }
 
 // One receiver is in its move, and another has overtaken it: from then on two places have at most one item.
-TEST(channel_model, a_try_says_full_only_of_a_full_ring) {
+TEST(channel_model, try_send_returns_full_only_if_the_ring_is_full) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(2U);
     for (const std::uint32_t item : {1U, 2U})
@@ -154,7 +154,7 @@ TEST(channel_model, a_try_says_full_only_of_a_full_ring) {
 
 // The sender finds the place at the tail while its item is being moved out. Before it looks again, the tail
 // and the head move on: a newer tail with an older head would look like a full ring.
-TEST(channel_model, a_try_does_not_take_a_newer_tail_and_an_older_head_for_a_full_ring) {
+TEST(channel_model, try_send_does_not_report_full_from_a_stale_head) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(2U);
     for (const std::uint32_t item : {1U, 2U})
@@ -179,7 +179,7 @@ TEST(channel_model, a_try_does_not_take_a_newer_tail_and_an_older_head_for_a_ful
 }
 
 // The same of items.
-TEST(channel_model, a_try_says_empty_only_of_an_empty_ring) {
+TEST(channel_model, try_recv_returns_empty_only_if_the_ring_is_empty) {
   const auto body =
       model::a_try_says_empty_only_of_an_empty_channel([] { return bounded<std::uint32_t>(3); });
   expect_holds(exhaustive("channel_empty"), body);
@@ -201,7 +201,7 @@ TEST(channel_model, a_try_says_empty_only_of_an_empty_ring) {
 }
 
 // Waiting receivers, and a barging one: each item wakes one of those that still wait.
-TEST(channel_model, who_comes_by_leaves_nobody_behind) {
+TEST(channel_model, barging_receiver_causes_no_lost_wakeup) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(2U);
     for (int i = 0; i < 2; ++i)
@@ -224,7 +224,7 @@ TEST(channel_model, who_comes_by_leaves_nobody_behind) {
 }
 
 // The same for senders: two wait for room.
-TEST(channel_model, room_that_another_takes_leaves_nobody_behind) {
+TEST(channel_model, space_taken_by_another_sender_causes_no_lost_wakeup) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(1U);
     check(x.tx->try_send(1) == send_status::sent, "there is room");
@@ -281,7 +281,7 @@ task<void> passes_on(shared& x) {
 }
 
 // One item. The waiter in front is cancelled, or gives it back: the thread behind it gets the item.
-TEST(channel_model, what_the_cancelled_one_was_called_for_reaches_the_next) {
+TEST(channel_model, item_granted_to_a_cancelled_receiver_reaches_the_next_receiver) {
   struct scene : shared {
     scene() : shared(2) { run_all(); }
     watched<void> first{s, passes_on(*this)};
@@ -305,7 +305,7 @@ task<void> sends_and_takes_back(shared& x) {
 }
 
 // The same for a free place: one place becomes free.
-TEST(channel_model, room_the_cancelled_one_was_called_for_reaches_the_next) {
+TEST(channel_model, space_granted_to_a_cancelled_sender_reaches_the_next_sender) {
   struct scene : shared {
     scene() : shared(1) {
       check(tx->try_send(1) == send_status::sent, "there is room");
@@ -327,7 +327,7 @@ TEST(channel_model, room_the_cancelled_one_was_called_for_reaches_the_next) {
 }
 
 // A woken waiter gives up, while the others stand behind it: thread and task, deadline and send at once.
-TEST(channel_model, a_late_receiver_passes_on_its_call) {
+TEST(channel_model, timed_out_receiver_passes_its_wakeup_on) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(2U);
     e.thread("late", [&x, rx = *x.rx]() mutable {
@@ -348,7 +348,7 @@ TEST(channel_model, a_late_receiver_passes_on_its_call) {
 }
 
 // A close beside two waiters and one sender: the sent item arrives, and both waiters see the end.
-TEST(channel_model, a_close_reaches_all_who_wait) {
+TEST(channel_model, close_wakes_all_waiting_receivers) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(1U);
     auto& done_before = e.make<base::cell<int>>();
@@ -373,7 +373,7 @@ TEST(channel_model, a_close_reaches_all_who_wait) {
   expect_holds(at_random("channel_close random"), body);
 }
 
-TEST(channel_model, a_close_reaches_who_waits_for_room) {
+TEST(channel_model, close_wakes_a_sender_that_waits_for_space) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(1U);
     check(x.tx->try_send(1) == send_status::sent, "there is room");
@@ -390,7 +390,7 @@ TEST(channel_model, a_close_reaches_who_waits_for_room) {
   expect_holds(at_random("channel_close_room random"), body);
 }
 
-TEST(channel_model, the_halves_go_in_any_order_and_take_the_items_along) {
+TEST(channel_model, halves_dropped_in_any_order_destroy_the_items) {
   const auto body = model::halves_go_in_any_order([] { return bounded<model::counted>(2U); }, 0, 1);
   expect_holds(exhaustive("channel_halves"), body);
   expect_holds(at_random("channel_halves random"), body);
@@ -406,7 +406,7 @@ TEST(channel_model, no_item_outlives_the_last_receiver) {
   expect_holds(at_random("channel_last_receiver_drop random"), dropping);
 }
 
-TEST(channel_model, what_is_dropped_is_counted_once) {
+TEST(channel_model, dropped_item_is_counted_once) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(1U, options{.on_full = overflow::drop_oldest});
     auto& sent = e.make<base::atomic<std::uint64_t>>(0U);
@@ -458,7 +458,7 @@ TEST(channel_model, a_receiver_that_waits_gets_the_item_that_replaces_another) {
 
 // A send from before a close has completed its drop when the close returns: the first item received then is
 // the last one sent. The drops run side by side, so the closing thread may know the head of neither.
-TEST(channel_model, after_a_close_no_item_comes_that_a_send_has_dropped) {
+TEST(channel_model, dropped_item_is_not_received_after_a_close) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(1U, options{.on_full = overflow::drop_oldest});
     check(x.tx->try_send(1) == send_status::sent, "there is room");
@@ -489,7 +489,7 @@ constexpr way_to_hear ways_to_hear[] = {
 };
 
 // The same for a thread that learns of the close while the close itself still waits.
-TEST(channel_model, a_thread_that_hears_of_a_close_waits_for_a_drop_under_way) {
+TEST(channel_model, thread_that_observes_a_close_waits_for_a_drop_in_progress) {
   for (const way_to_hear& way : ways_to_hear) {
     const auto body = [&way](execution& e) {
       auto& x = e.make<shared>(1U, options{.on_full = overflow::drop_oldest});
@@ -507,7 +507,7 @@ TEST(channel_model, a_thread_that_hears_of_a_close_waits_for_a_drop_under_way) {
 }
 
 // The same with reads of an old head. The place was used before, so an old head does not show too many.
-TEST(channel_model, after_a_close_was_heard_of_no_item_comes_that_a_send_has_dropped) {
+TEST(channel_model, dropped_item_is_not_received_after_a_close_was_observed) {
   for (const way_to_hear& way : ways_to_hear) {
     const auto body = [&way](execution& e) {
       auto& x = e.make<shared>(1U, options{.on_full = overflow::drop_oldest});
@@ -538,7 +538,7 @@ task<void> sends_beside_a_move(shared& x) {
 }
 
 // With these policies a send may wait for a move. If a close ends that wait, a cancelled task does not go on.
-TEST(channel_model, a_close_that_ends_the_wait_for_a_move_is_an_end) {
+TEST(channel_model, cancelled_send_unwinds_when_a_close_ends_its_wait_for_a_move) {
   for (const overflow policy : {overflow::reject, overflow::drop_newest, overflow::drop_oldest}) {
     struct scene : shared {
       explicit scene(overflow how) : shared(1, options{.on_full = how}) {

@@ -96,7 +96,7 @@ TEST(checker_algorithms, petersons_lock_without_a_turn_locks_both_out) {
   EXPECT_EQ(r.preemptions, 1U);
 }
 
-TEST(checker_algorithms, a_lock_that_looks_before_it_asks_does_not_exclude) {
+TEST(checker_algorithms, lock_that_checks_before_it_sets_its_flag_does_not_exclude) {
   const auto r = explore({}, [](execution& e) { two_in_peterson(e, lock_fault::looks_first); });
   EXPECT_TRUE(mentions(r, "data race")) << to_string(r);
 }

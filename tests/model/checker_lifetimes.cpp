@@ -58,7 +58,7 @@ TEST(checker_lifetimes, a_frame_that_is_freed_with_another_size_is_a_failure) {
   EXPECT_TRUE(mentions(r, "another size")) << to_string(r);
 }
 
-TEST(checker_lifetimes, a_frame_that_nobody_allocated_is_a_failure) {
+TEST(checker_lifetimes, free_of_a_frame_that_was_never_allocated_is_a_failure) {
   const auto r = in_one_thread([] {
     int local = 0;
     base::free_frame(&local, sizeof local);
@@ -66,7 +66,7 @@ TEST(checker_lifetimes, a_frame_that_nobody_allocated_is_a_failure) {
   EXPECT_TRUE(mentions(r, "never allocated")) << to_string(r);
 }
 
-TEST(checker_lifetimes, an_object_that_is_tracked_is_deleted_once) {
+TEST(checker_lifetimes, tracked_object_must_be_deleted_exactly_once) {
   const auto deleted = [](int times) {
     return in_one_thread([times] {
       int object = 0;
@@ -79,7 +79,7 @@ TEST(checker_lifetimes, an_object_that_is_tracked_is_deleted_once) {
   EXPECT_TRUE(mentions(deleted(2), "double free")) << to_string(deleted(2));
 }
 
-TEST(checker_lifetimes, an_object_may_come_to_live_where_another_died) {
+TEST(checker_lifetimes, object_may_be_created_where_another_was_destroyed) {
   const auto r = in_one_thread([] {
     int object = 0;
     for (int i = 0; i < 2; ++i) {
@@ -90,7 +90,7 @@ TEST(checker_lifetimes, an_object_may_come_to_live_where_another_died) {
   EXPECT_FALSE(r.failed) << to_string(r);
 }
 
-TEST(checker_lifetimes, an_atomic_in_a_freed_frame_is_not_touched) {
+TEST(checker_lifetimes, access_to_an_atomic_in_a_freed_frame_is_a_failure) {
   const auto r = in_one_thread([] {
     void* frame = base::allocate_frame(sizeof(base::atomic<int>));
     auto* word = ::new (frame) base::atomic<int>(0);
@@ -100,7 +100,7 @@ TEST(checker_lifetimes, an_atomic_in_a_freed_frame_is_not_touched) {
   EXPECT_TRUE(mentions(r, "use after free")) << to_string(r);
 }
 
-TEST(checker_lifetimes, plain_memory_in_a_freed_frame_is_not_touched) {
+TEST(checker_lifetimes, access_to_plain_memory_in_a_freed_frame_is_a_failure) {
   const auto r = in_one_thread([] {
     void* frame = base::allocate_frame(64);
     base::free_frame(frame, 64);
@@ -120,7 +120,7 @@ TEST(checker_lifetimes, a_freed_address_is_not_given_out_again) {
   EXPECT_FALSE(r.failed) << to_string(r);
 }
 
-TEST(checker_lifetimes, a_frame_is_not_freed_under_a_reader) {
+TEST(checker_lifetimes, free_of_a_frame_under_a_reader_is_a_failure) {
   struct holder {
     base::cell<void*> frame{nullptr};
     base::atomic<int> ready{0};
@@ -141,7 +141,7 @@ TEST(checker_lifetimes, a_frame_is_not_freed_under_a_reader) {
   EXPECT_TRUE(mentions(r, "data race") || mentions(r, "use after free")) << to_string(r);
 }
 
-TEST(checker_lifetimes, an_atomic_is_not_used_after_its_destructor) {
+TEST(checker_lifetimes, use_of_an_atomic_after_its_destructor_is_a_failure) {
   const auto r = in_one_thread([] {
     std::optional<base::atomic<int>> word(std::in_place, 0);
     auto* old = &*word;
@@ -204,7 +204,7 @@ TEST(checker_lifetimes, an_allocation_may_fail) {
   EXPECT_TRUE(thrown);
 }
 
-TEST(checker_lifetimes, what_the_body_makes_is_destroyed_newest_first) {
+TEST(checker_lifetimes, objects_of_the_body_are_destroyed_newest_first) {
   std::string destroyed;
   struct note {
     note(std::string& to, char letter) : to_(to), letter_(letter) {}
@@ -293,7 +293,7 @@ TEST(checker_lifetimes, a_stack_that_overflows_is_a_failure) {
 #endif
 
 // Each fibre has its own exceptions in flight, although all run on one thread of the system.
-TEST(checker_lifetimes, threads_may_change_inside_a_handler) {
+TEST(checker_lifetimes, thread_switch_inside_a_catch_handler_keeps_its_exception) {
   const auto r = explore({.preemptions = 3}, [](execution& e) {
     auto& word = e.make<base::atomic<int>>(0);
     for (int i = 1; i <= 2; ++i) {

@@ -68,7 +68,7 @@ TEST(checker_search, three_threads_of_two_steps_have_ninety_interleavings) {
   EXPECT_EQ(r.runs_at.back(), 90U);
 }
 
-TEST(checker_search, a_bound_of_one_stops_there) {
+TEST(checker_search, search_stops_at_a_bound_of_one) {
   const auto r = count_runs(2, 3, 1);
   EXPECT_TRUE(r.complete);
   EXPECT_EQ(r.runs_at, (std::vector<std::uint64_t>{2, 6}));
@@ -81,7 +81,7 @@ TEST(checker_search, a_search_that_is_cut_is_not_complete) {
   EXPECT_FALSE(r.complete);
 }
 
-TEST(checker_search, every_interleaving_is_another_one) {
+TEST(checker_search, every_interleaving_is_run_exactly_once) {
   std::set<std::vector<int>> seen;
   const auto r = explore({.preemptions = all, .replay_every = 0}, [&seen](execution& e) {
     auto& word = e.make<base::atomic<int>>(0);
@@ -163,7 +163,7 @@ TEST(checker_search, a_priority_schedule_is_replayed_too) {
   expect_same_again({.search = search_kind::pct, .max_runs = 1000, .seed = 7});
 }
 
-TEST(checker_search, a_replay_string_of_another_exploration_is_not_for_this_one) {
+TEST(checker_search, replay_string_of_another_exploration_is_ignored) {
   const auto other = explore({.name = "increment"}, lose_an_increment);
   const replay_variable set(other.replay);
   const auto r = explore({.name = "nothing"}, [](execution& e) { e.thread([] {}); });
@@ -192,7 +192,7 @@ TEST(checker_search, an_option_out_of_range_is_refused_by_name) {
             "options.stale_reads: must be 0 with memory_mode::tso");
 }
 
-TEST(checker_search, a_trace_says_who_did_what_where) {
+TEST(checker_search, trace_names_the_thread_the_operation_and_the_line) {
   const auto r = explore({}, [](execution& e) {
     auto& word = e.make<base::atomic<int>>(4);
     e.thread("adder", [&word] { word.fetch_add(3, order::acq_rel); });  // acq_rel. To be read in the trace.
@@ -213,7 +213,7 @@ TEST(checker_search, the_state_is_printed_below_the_trace) {
   EXPECT_NE(r.trace.find("word is 4"), std::string::npos) << r.trace;
 }
 
-TEST(checker_search, a_state_that_cannot_be_printed_is_said_so) {
+TEST(checker_search, state_that_cannot_be_printed_is_reported) {
   const auto r = explore({}, [](execution& e) {
     e.on_failure([]() -> std::string { testing::fail("broken state"); });
     e.thread([] { testing::fail("on purpose"); });
@@ -261,7 +261,7 @@ TEST(checker_search, a_large_failing_schedule_is_made_smaller_piece_by_piece) {
   EXPECT_LE(small.preemptions, first.preemptions / 10);
 }
 
-TEST(checker_search, choices_that_do_not_fit_the_program_are_not_followed) {
+TEST(checker_search, replay_choices_that_do_not_fit_the_program_are_reported) {
   const auto body = [](execution& e) {
     for (int i = 0; i < 2; ++i) e.thread([] {});
   };
@@ -318,7 +318,7 @@ TEST(checker_search, randomness_of_its_own_in_a_program_is_detected) {
   EXPECT_NE(r.what.find("nondeterminism"), std::string::npos) << r.what;
 }
 
-TEST(checker_search, a_failure_that_does_not_come_again_is_said_so) {
+TEST(checker_search, failure_that_is_not_reproduced_is_reported) {
   int calls = 0;
   const auto r = explore({}, [&calls](execution& e) {
     e.thread([&calls] { testing::check(++calls != 1, "the first time only"); });

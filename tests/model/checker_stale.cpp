@@ -63,7 +63,7 @@ TEST(checker_stale, a_stale_read_says_so_in_the_trace) {
   EXPECT_NE(r.trace.find("load (stale)"), std::string::npos) << r.trace;
 }
 
-TEST(checker_stale, without_them_values_are_sequentially_consistent) {
+TEST(checker_stale, values_are_sequentially_consistent_without_stale_reads) {
   // release, acquire: the fault, which is invisible without stale reads.
   const auto r = buffer_stores(order::release, order::acquire, 0);
   EXPECT_FALSE(r.failed) << to_string(r);
@@ -127,7 +127,7 @@ TEST(checker_stale, a_thread_sees_what_it_wrote_itself) {
   EXPECT_FALSE(r.failed) << to_string(r);
 }
 
-TEST(checker_stale, what_another_has_seen_is_seen_by_who_comes_after_it) {
+TEST(checker_stale, value_seen_by_one_thread_is_seen_by_a_thread_ordered_after_it) {
   const auto r = with_stale_reads([](execution& e) {
     auto& w = e.make<two_words>();
     e.thread([&w] { w.x.store(1, order::relaxed); });  // relaxed. One word has one order.

@@ -19,7 +19,7 @@ using testing::check;
 using testing::execution;
 using testing::explore;
 
-TEST(checker_time, time_moves_only_when_nobody_can_run) {
+TEST(checker_time, time_moves_only_when_no_thread_can_run) {
   const auto r = explore({}, [](execution& e) {
     auto& word = e.make<base::atomic<std::uint32_t>>(0U);
     e.thread([&word] {
@@ -73,7 +73,7 @@ void watch(base::atomic<std::uint32_t>& word) {
   }
 }
 
-TEST(checker_time, a_watcher_does_not_keep_a_deadlock_alive) {
+TEST(checker_time, polling_watcher_does_not_hide_a_deadlock) {
   struct words {
     base::atomic<std::uint32_t> told{0};
     base::atomic<std::uint32_t> never{0};
@@ -86,7 +86,7 @@ TEST(checker_time, a_watcher_does_not_keep_a_deadlock_alive) {
   EXPECT_NE(r.what.find("deadlock or lost wakeup"), std::string::npos) << to_string(r);
 }
 
-TEST(checker_time, time_goes_past_a_watcher_that_looks_in_vain) {
+TEST(checker_time, time_moves_past_a_watcher_that_polls_in_vain) {
   struct words {
     base::atomic<std::uint32_t> told{0};
     base::atomic<std::uint32_t> never{0};

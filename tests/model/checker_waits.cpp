@@ -59,7 +59,7 @@ TEST(checker_waits, a_lock_taken_twice_is_a_deadlock) {
   EXPECT_TRUE(mentions(r, "locks a mutex that it holds")) << to_string(r);
 }
 
-TEST(checker_waits, an_unlock_by_somebody_else_is_a_failure) {
+TEST(checker_waits, unlock_by_a_thread_that_does_not_hold_the_mutex_is_a_failure) {
   const auto r = explore({}, [](execution& e) {
     auto& m = e.make<base::mutex>();
     e.thread([&m] { m.unlock(); });
@@ -148,7 +148,7 @@ TEST(checker_waits, a_wake_before_the_publish_is_a_lost_wakeup) {
   EXPECT_FALSE(mentions(r, "not reproduced")) << r.what;
 }
 
-TEST(checker_waits, a_sleeper_that_does_not_look_again_is_a_lost_wakeup) {
+TEST(checker_waits, a_sleep_without_a_recheck_is_a_lost_wakeup) {
   const auto r = explore({}, [](execution& e) { sleep_and_wake(e, fault::no_recheck); });
   EXPECT_TRUE(mentions(r, "lost wakeup")) << to_string(r);
 }
@@ -252,7 +252,7 @@ TEST(checker_waits, a_spin_loop_with_cpu_relax_ends) {
 }
 
 // Fairness takes no result away: the spinner may see every value on the way.
-TEST(checker_waits, a_spinner_may_look_between_any_two_steps) {
+TEST(checker_waits, a_spinner_may_read_between_any_two_steps_of_another_thread) {
   unsigned seen = 0;
   const auto r = explore({.preemptions = 3}, [&seen](execution& e) {
     auto& word = e.make<base::atomic<unsigned>>(0U);
@@ -316,7 +316,7 @@ TEST(checker_waits, a_bounded_spin_before_a_sleep_is_no_lost_wakeup) {
   EXPECT_TRUE(r.complete);
 }
 
-TEST(checker_waits, a_loop_that_nobody_ends_is_a_livelock) {
+TEST(checker_waits, a_loop_that_no_thread_ends_is_a_livelock) {
   const auto r = explore({.steps = 1'000}, [](execution& e) {
     auto& flag = e.make<base::atomic<int>>(0);
     e.thread([&flag] {
@@ -345,7 +345,7 @@ struct increment {
   }
 };
 
-TEST(checker_waits, starting_and_joining_a_thread_order_what_it_does) {
+TEST(checker_waits, thread_start_and_join_order_memory_accesses) {
   const auto r = explore({}, [](execution& e) {
     auto& i = e.make<increment>();
     e.thread([&i] {
@@ -370,7 +370,7 @@ TEST(checker_waits, a_thread_that_is_not_joined_yet_races) {
   EXPECT_TRUE(mentions(r, "data race: T2 child writes")) << to_string(r);
 }
 
-TEST(checker_waits, a_thread_may_not_be_had) {
+TEST(checker_waits, thread_start_fails_with_eagain_if_failures_are_enabled) {
   bool refused = false;
   const auto r = explore({.thread_failures = 1}, [&refused](execution& e) {
     auto& i = e.make<increment>();
@@ -386,7 +386,7 @@ TEST(checker_waits, a_thread_may_not_be_had) {
   EXPECT_TRUE(refused);
 }
 
-TEST(checker_waits, weak_exchanges_fail_without_a_reason_when_asked) {
+TEST(checker_waits, weak_compare_exchange_fails_spuriously_only_if_enabled) {
   const auto with = [](unsigned failures) {
     return explore({.weak_cas_failures = failures}, [](execution& e) {
       auto& word = e.make<base::atomic<int>>(0);
@@ -402,7 +402,7 @@ TEST(checker_waits, weak_exchanges_fail_without_a_reason_when_asked) {
   EXPECT_TRUE(with(1).failed);
 }
 
-TEST(checker_waits, more_threads_than_there_are_is_said_so) {
+TEST(checker_waits, more_than_15_threads_are_reported_as_a_failure) {
   const auto r = explore({}, [](execution& e) {
     for (int i = 0; i < 16; ++i) e.thread([] {});
   });

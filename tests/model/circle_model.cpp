@@ -14,7 +14,7 @@
 namespace rota::model {
 namespace {
 
-TEST(circle_model, two_that_join_each_other_are_cancelled_at_once) {
+TEST(circle_model, two_tasks_that_join_each_other_end_when_one_is_cancelled) {
   struct circle {
     model_scheduler s;
     model_event never;

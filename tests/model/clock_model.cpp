@@ -146,7 +146,7 @@ void a_spawn_beside_a_jump(execution& e) {
   });
 }
 
-TEST(clock_model, who_gets_up_waits_for_the_jump) {
+TEST(clock_model, a_task_spawned_during_a_jump_sees_the_time_before_or_after_it) {
   expect_holds(at_random("clock_spawn_uniform", 2'000), a_spawn_beside_a_jump);
   expect_holds(by_priority("clock_spawn", 2'000), a_spawn_beside_a_jump);
 }

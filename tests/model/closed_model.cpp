@@ -46,7 +46,7 @@ void expect_told_by_close(const char* name, Halves (*make)()) {
   });
 }
 
-TEST(closed_model, a_close_is_told_to_who_sends) {
+TEST(closed_model, a_close_wakes_a_sender_that_waits_for_it) {
   expect_told_by_close("closed_bounded", +[] { return bounded<int>(1); });
   expect_told_by_close("closed_weighed", +[] { return one_by_weight(); });
   expect_told_by_close("closed_unbounded", +[] { return unbounded<int>(); });
@@ -73,7 +73,7 @@ void expect_seen_to_be_closed(const char* name, Halves (*make)()) {
   });
 }
 
-TEST(closed_model, a_look_at_a_closed_channel_sees_what_came_before_the_close) {
+TEST(closed_model, is_closed_sees_what_happened_before_the_close) {
   expect_seen_to_be_closed("closed_look_bounded", +[] { return bounded<int>(1); });
   expect_seen_to_be_closed("closed_look_weighed", +[] { return one_by_weight(); });
   expect_seen_to_be_closed("closed_look_unbounded", +[] { return unbounded<int>(); });
@@ -97,7 +97,7 @@ void expect_told_by_the_end(const char* name, Halves (*make)()) {
   });
 }
 
-TEST(closed_model, the_end_of_the_last_receiver_is_told) {
+TEST(closed_model, the_end_of_the_last_receiver_wakes_a_waiting_sender) {
   expect_told_by_the_end("closed_end_bounded", +[] { return bounded<int>(1); });
   expect_told_by_the_end("closed_end_weighed", +[] { return one_by_weight(); });
   expect_told_by_the_end("closed_end_oneshot", +[] { return oneshot<int>(); });
@@ -105,7 +105,7 @@ TEST(closed_model, the_end_of_the_last_receiver_is_told) {
 }
 
 // Two receivers, two waiting senders: the last receiver wakes both, and each sees what both receivers did.
-TEST(closed_model, two_receivers_that_go_and_two_senders_that_wait) {
+TEST(closed_model, the_last_of_two_receivers_wakes_both_waiting_senders) {
   struct scene {
     pair_of<watch_sender<int>, watch_receiver<int>> halves = watch(0);
     base::cell<int> before[2];
@@ -137,7 +137,7 @@ TEST(closed_model, two_receivers_that_go_and_two_senders_that_wait) {
 }
 
 // Two senders go while a receiver waits for the end: it sees what both did.
-TEST(closed_model, two_senders_that_go_and_a_receiver_that_waits) {
+TEST(closed_model, a_receiver_that_sees_the_close_sees_what_both_senders_did) {
   struct scene {
     pair_of<watch_sender<int>, watch_receiver<int>> halves = watch(0);
     base::cell<int> before[2];
@@ -160,7 +160,7 @@ TEST(closed_model, two_senders_that_go_and_a_receiver_that_waits) {
 }
 
 // A watch is closed while a receiver waits.
-TEST(closed_model, a_close_of_a_watch_is_told) {
+TEST(closed_model, a_close_of_a_watch_wakes_a_waiting_sender) {
   struct scene {
     pair_of<watch_sender<int>, watch_receiver<int>> halves = watch(0);
     base::cell<int> before;
@@ -182,7 +182,7 @@ TEST(closed_model, a_close_of_a_watch_is_told) {
 task<void> waits(sender<int> tx) { co_await tx.closed(); }
 
 // Cancelled beside the close: the other one is woken all the same.
-TEST(closed_model, a_cancelled_wait_takes_nothing_from_the_other) {
+TEST(closed_model, a_cancelled_wait_does_not_consume_the_wakeup_of_another) {
   struct scene {
     scene() {
       base::this_thread_locals().worker = &s.core();
@@ -205,7 +205,7 @@ TEST(closed_model, a_cancelled_wait_takes_nothing_from_the_other) {
   });
 }
 
-TEST(closed_model, a_late_wait_is_not_told) {
+TEST(closed_model, a_wait_for_the_close_can_be_repeated_after_a_timeout) {
   struct scene {
     pair_of<sender<int>, receiver<int>> halves = bounded<int>(1);
   };

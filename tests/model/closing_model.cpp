@@ -103,7 +103,7 @@ struct scene {
 };
 
 // Only the close wakes it; and the descriptor is closed once all have gone.
-TEST(closing_model, who_waits_ends_and_the_descriptor_is_closed_once) {
+TEST(closing_model, a_close_ends_a_wait_and_closes_the_descriptor_once) {
   const auto body = [](execution& e) {
     auto& s = e.make<scene>();
     e.thread("writer", [&s] { check(!s.end.write(direction::write, s.first), "there is no room"); });
@@ -119,7 +119,7 @@ TEST(closing_model, who_waits_ends_and_the_descriptor_is_closed_once) {
 }
 
 // Two tries are in progress at the close: the last one closes the descriptor, and neither meets another file.
-TEST(closing_model, the_last_of_several_tries_closes_it) {
+TEST(closing_model, the_last_operation_in_progress_closes_the_descriptor) {
   const auto body = [](execution& e) {
     auto& s = e.make<scene>();
     e.thread("writer", [&s] { check(!s.end.write(direction::write, s.first), "there is no room"); });
@@ -135,7 +135,7 @@ TEST(closing_model, the_last_of_several_tries_closes_it) {
 }
 
 // Space comes beside the close: one byte is written, or none; the next try finds it closed.
-TEST(closing_model, a_close_beside_an_event) {
+TEST(closing_model, a_writer_ends_when_a_close_races_with_a_readiness_event) {
   const auto body = [](execution& e) {
     auto& s = e.make<scene>();
     e.thread("writer", [&s] {

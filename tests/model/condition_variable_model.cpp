@@ -58,7 +58,7 @@ task<void> waits(shared& x) {
   x.take();
 }
 
-TEST(condition_variable_model, one_notification_for_one) {
+TEST(condition_variable_model, each_notify_one_wakes_one_waiter) {
   for (const notifies when : {notifies::with_the_mutex, notifies::after_it}) {
     const std::string name = when == notifies::after_it ? "condition_after" : "condition_with";
     expect_holds_everywhere(name, [when](execution& e) {
@@ -74,7 +74,7 @@ TEST(condition_variable_model, one_notification_for_one) {
   }
 }
 
-TEST(condition_variable_model, one_notification_for_all) {
+TEST(condition_variable_model, notify_all_wakes_every_waiter) {
   for (const notifies when : {notifies::with_the_mutex, notifies::after_it}) {
     const std::string name = when == notifies::after_it ? "condition_all_after" : "condition_all_with";
     expect_holds_everywhere(name, [when](execution& e) {
@@ -88,7 +88,7 @@ TEST(condition_variable_model, one_notification_for_all) {
 }
 
 // Two at once move those that wait.
-TEST(condition_variable_model, two_that_notify) {
+TEST(condition_variable_model, concurrent_notify_one_and_notify_all_wake_every_waiter) {
   expect_holds_everywhere("condition_two", [](execution& e) {
     auto& x = e.make<shared>();
     auto& a = e.make<watched<void>>(x.s, waits(x));
@@ -103,7 +103,7 @@ TEST(condition_variable_model, two_that_notify) {
   });
 }
 
-TEST(condition_variable_model, who_comes_by_takes_the_mutex_from_who_is_notified) {
+TEST(condition_variable_model, a_notified_waiter_proceeds_although_try_lock_overtakes_it) {
   expect_holds_everywhere("condition_barging", [](execution& e) {
     auto& x = e.make<shared>();
     e.thread("waits", [&x] { x.blocks(); });
@@ -154,7 +154,7 @@ struct with_a_line : shared {
   }
 };
 
-TEST(condition_variable_model, a_notification_of_who_is_cancelled_goes_to_the_next) {
+TEST(condition_variable_model, a_notification_of_a_cancelled_waiter_goes_to_the_next) {
   for (const notifies when : {notifies::with_the_mutex, notifies::after_it}) {
     const std::string name = when == notifies::after_it ? "condition_cancel_after" : "condition_cancel_with";
     expect_holds_everywhere(name, [when](execution& e) {
@@ -170,7 +170,7 @@ TEST(condition_variable_model, a_notification_of_who_is_cancelled_goes_to_the_ne
   }
 }
 
-TEST(condition_variable_model, who_is_cancelled_beside_a_notification_of_all) {
+TEST(condition_variable_model, notify_all_wakes_the_other_waiter_when_one_is_cancelled) {
   expect_holds_everywhere("condition_cancel_all", [](execution& e) {
     auto& x = e.make<with_a_line>();
     add_workers(e, x.s, 1);
@@ -183,7 +183,7 @@ TEST(condition_variable_model, who_is_cancelled_beside_a_notification_of_all) {
   });
 }
 
-TEST(condition_variable_model, a_thread_gives_up_while_it_is_notified) {
+TEST(condition_variable_model, a_timed_wait_succeeds_only_if_the_predicate_holds) {
   expect_holds_everywhere("condition_late", [](execution& e) {
     auto& x = e.make<shared>();
     e.thread("late", [&x] {
@@ -202,7 +202,7 @@ TEST(condition_variable_model, a_thread_gives_up_while_it_is_notified) {
 }
 
 // Without a predicate: a notification in time counts, and none is lost for the other waiter.
-TEST(condition_variable_model, a_late_thread_takes_no_notification_with_it) {
+TEST(condition_variable_model, a_wait_that_times_out_consumes_no_notification) {
   expect_holds_everywhere("condition_late_plain", [](execution& e) {
     auto& x = e.make<shared>();
     auto& in_time = e.make<base::cell<bool>>();
@@ -234,7 +234,7 @@ TEST(condition_variable_model, a_late_thread_takes_no_notification_with_it) {
 }
 
 // A woken waiter destroys both. The other may still be leaving the notification, or the unlock.
-TEST(condition_variable_model, who_is_woken_destroys_it) {
+TEST(condition_variable_model, a_woken_waiter_may_destroy_the_condition_variable_and_the_mutex) {
   for (const bool all : {false, true}) {
     const std::string name = all ? "condition_destroyed_all" : "condition_destroyed";
     expect_holds_everywhere(

@@ -253,22 +253,22 @@ void submit_and_stop(execution& e, crew::limits how, bool fills) {
   });
 }
 
-TEST(crew_model, one_thread_that_stays) {
+TEST(crew_model, one_permanent_thread_runs_every_job) {
   expect_holds(exhaustive("crew_1_1", 1), [](execution& e) { submit_and_stop(e, {1, 1, for_ever}, true); });
 }
 
-TEST(crew_model, one_thread_that_is_started_when_it_is_wanted) {
+TEST(crew_model, one_thread_started_on_demand_runs_every_job) {
   expect_holds(exhaustive("crew_0_1", 1), [](execution& e) { submit_and_stop(e, {0, 1, for_ever}, false); });
 }
 
-TEST(crew_model, two_threads_that_are_started_when_they_are_wanted) {
+TEST(crew_model, two_threads_started_on_demand_run_every_job) {
   expect_holds(exhaustive("crew_0_2", 1), [](execution& e) { submit_and_stop(e, {0, 2, for_ever}, false); });
   expect_holds(by_priority("crew_0_2 pct", 3'000),
                [](execution& e) { submit_and_stop(e, {0, 2, for_ever}, false); });
 }
 
 // Jobs that wait for each other: each needs a thread of its own, so a thread must be called for each.
-TEST(crew_model, works_that_need_a_thread_each) {
+TEST(crew_model, jobs_that_wait_for_each_other_get_a_thread_each) {
   const auto body = [](execution& e) {
     auto& b = make_board(e, {0, 2, for_ever});
     b.jobs[0].together = b.jobs[1].together = 2;
@@ -327,7 +327,7 @@ void pass(base::nanoseconds time) {
 }
 
 // Three idle threads time out at the same moment; one must be kept.
-TEST(crew_model, those_that_time_out_together_leave_the_floor) {
+TEST(crew_model, the_minimum_of_threads_stays_when_all_time_out_at_once) {
   const auto body = [](execution& e) {
     auto& b = make_board(e, {1, 3, 1ms});
     for (unsigned j = 0; j < 3; ++j) b.jobs[j].together = 3;
@@ -345,7 +345,7 @@ TEST(crew_model, those_that_time_out_together_leave_the_floor) {
 }
 
 // A smaller floor also holds for threads that sleep already.
-TEST(crew_model, a_thread_that_was_to_stay_leaves_when_it_no_longer_is) {
+TEST(crew_model, a_sleeping_thread_leaves_after_the_minimum_is_lowered) {
   const auto body = [](execution& e) {
     auto& b = make_board(e, {2, 2, 1ms});
     e.thread("manager", [&b] {
@@ -393,7 +393,7 @@ TEST(crew_model, a_resize_brings_the_thread_that_is_waited_for) {
   expect_holds(by_priority("crew_larger pct", 3'000), body);
 }
 
-TEST(crew_model, after_a_resize_there_are_as_many_as_there_may_be) {
+TEST(crew_model, a_resize_keeps_the_number_of_threads_within_the_limits) {
   const auto body = [](execution& e) {
     auto& b = make_board(e, {2, 2, for_ever});
     e.thread("submitter", [&b] { b.desk.submit(b.jobs[0]); });
@@ -415,7 +415,7 @@ TEST(crew_model, after_a_resize_there_are_as_many_as_there_may_be) {
 // ---- the system gives no thread ---------------------------------------------------------------------------
 
 // A job was left to a thread that was to start. Another thread, which could have run it, has gone to sleep.
-TEST(crew_model, a_thread_that_could_not_be_started_leaves_nothing_behind) {
+TEST(crew_model, a_queued_job_is_not_lost_when_its_thread_cannot_be_started) {
   const auto body = [](execution& e) {
     auto& b = make_board(e, {0, 2, for_ever});
     e.daemon("clock", [&b] { b.desk.keep_trying(); });
@@ -439,7 +439,7 @@ TEST(crew_model, a_thread_that_could_not_be_started_leaves_nothing_behind) {
   expect_holds(random, body);
 }
 
-TEST(crew_model, the_floor_is_reached_once_the_system_gives_threads_again) {
+TEST(crew_model, the_minimum_is_reached_once_threads_can_be_started_again) {
   const auto body = [](execution& e) {
     auto& b = make_board(e, {2, 2, for_ever});
     e.thread("manager", [&b] {
@@ -460,7 +460,7 @@ TEST(crew_model, the_floor_is_reached_once_the_system_gives_threads_again) {
 
 // Each of two jobs needs a thread: the queued one, and the handed-over one, which is refused while there is
 // one thread for both. The thread of one job must not be counted for the other job.
-TEST(crew_model, a_job_that_is_handed_over_has_a_thread_beside_those_that_are_called) {
+TEST(crew_model, a_handed_over_job_and_a_queued_job_get_a_thread_each) {
   const auto body = [](execution& e, unsigned min) {
     auto& b = make_board(e, {min, 2, for_ever});
     b.jobs[0].together = b.jobs[1].together = 2;
@@ -514,7 +514,7 @@ TEST(crew_model, a_job_that_is_handed_over_waits_for_nothing_in_the_queue) {
 }
 
 // The giver waits for its queued job. The handed-over job lasts until then: it must not have the only thread.
-TEST(crew_model, a_job_that_is_handed_over_leaves_a_thread_for_the_work_that_its_giver_waits_for) {
+TEST(crew_model, a_handed_over_job_leaves_a_thread_for_the_queued_job) {
   const auto body = [](execution& e, unsigned min) {
     auto& b = make_board(e, {min, 1, for_ever});
     b.jobs[1].lingers = true;
@@ -538,7 +538,7 @@ TEST(crew_model, a_job_that_is_handed_over_leaves_a_thread_for_the_work_that_its
 
 // Of two threads one has taken a job, and has not said so yet: what is queued now waits for the other, which
 // sleeps. No third one starts. The sleeper is for the queued job; the job that is handed over is refused.
-TEST(crew_model, a_job_that_is_handed_over_leaves_the_sleeper_to_the_work_if_no_other_thread_can_be_had) {
+TEST(crew_model, hand_over_is_refused_if_a_queued_job_needs_the_only_sleeping_thread) {
   const auto body = [](execution& e) {
     auto& b = make_board(e, {2, 3, for_ever});
     b.jobs[1].lingers = b.jobs[2].lingers = true;
@@ -559,7 +559,7 @@ TEST(crew_model, a_job_that_is_handed_over_leaves_the_sleeper_to_the_work_if_no_
 }
 
 // Its thread cannot be started. Meanwhile another thread submits, and finds that no more threads are allowed.
-TEST(crew_model, a_job_whose_thread_could_not_be_started_leaves_nothing_behind) {
+TEST(crew_model, hand_over_is_refused_without_effect_if_its_thread_cannot_start) {
   const auto body = [](execution& e) {
     auto& b = make_board(e, {0, 1, for_ever});
     e.daemon("clock", [&b] { b.desk.keep_trying(); });
@@ -601,7 +601,7 @@ TEST(crew_model, after_the_end_nothing_is_handed_over) {
 // ---- regions ----------------------------------------------------------------------------------------------
 
 // A thread blocks in a region, waiting for a job that has no other thread.
-TEST(crew_model, somebody_else_comes_while_one_blocks) {
+TEST(crew_model, another_thread_starts_while_one_blocks_in_a_region) {
   const auto body = [](execution& e) {
     auto& b = make_board(e, {0, 1, for_ever}, 1);
     b.jobs[0].in_region = b.jobs[1].in_region = true;
@@ -655,7 +655,7 @@ TEST(crew_model, a_thread_is_given_up_while_it_enters_and_leaves_a_region) {
 }
 
 // The job never ends by itself: the next one runs only because a thread replaces the abandoned one.
-TEST(crew_model, somebody_takes_the_place_of_a_lost_thread) {
+TEST(crew_model, a_lost_thread_is_replaced_for_the_next_job) {
   const auto body = [](execution& e) {
     auto& b = make_board(e, {1, 1, for_ever}, 1);
     b.jobs[0].lingers = true;
@@ -702,7 +702,7 @@ TEST(crew_model, a_thread_is_given_up_before_its_start_has_returned) {
 }
 
 // No job is left: the floor holds all the same.
-TEST(crew_model, the_floor_holds_when_a_thread_is_lost) {
+TEST(crew_model, the_minimum_of_threads_is_kept_when_one_is_lost) {
   const auto body = [](execution& e) {
     auto& b = make_board(e, {1, 1, for_ever}, 1);
     b.jobs[0].lingers = true;
@@ -720,7 +720,7 @@ TEST(crew_model, the_floor_holds_when_a_thread_is_lost) {
 // ---- the end ----------------------------------------------------------------------------------------------
 
 // Threads that fall asleep, time out and are started while the end comes: each is waited for.
-TEST(crew_model, the_end_meets_threads_that_come_and_go) {
+TEST(crew_model, stop_waits_for_threads_that_start_or_time_out) {
   const auto body = [](execution& e) {
     auto& b = make_board(e, {0, 2, 1ms});
     e.thread("submitter", [&b] {
@@ -743,7 +743,7 @@ TEST(crew_model, the_end_meets_threads_that_come_and_go) {
 }
 
 // A job lasts until it is let go, perhaps long after the end: it is left behind, or has ended in time.
-TEST(crew_model, the_end_leaves_behind_who_does_not_come_back) {
+TEST(crew_model, stop_leaves_behind_a_thread_whose_job_does_not_end) {
   const auto body = [](execution& e, bool in_time) {
     auto& b = make_board(e, {0, 2, for_ever});
     b.desk.leave_behind_at_the_end();

@@ -158,7 +158,7 @@ class target {
   base::atomic<header*> task_;
 };
 
-TEST(deadline_model, a_deadline_that_passes_ends_a_wait_that_nobody_else_ends) {
+TEST(deadline_model, a_passed_deadline_cancels_a_wait_that_gets_no_event) {
   expect_holds_everywhere("deadline alone", [](execution& e) {
     auto& around = e.make<services>();
     auto& never = e.make<event>();
@@ -176,7 +176,7 @@ TEST(deadline_model, a_deadline_that_passes_ends_a_wait_that_nobody_else_ends) {
   });
 }
 
-TEST(deadline_model, a_deadline_and_an_event_end_a_wait_in_one_way) {
+TEST(deadline_model, a_wait_ends_once_when_its_deadline_races_with_its_event) {
   expect_holds_everywhere("deadline and event", [](execution& e) {
     auto& around = e.make<services>();
     auto& first = e.make<event>();
@@ -205,7 +205,7 @@ TEST(deadline_model, a_deadline_and_an_event_end_a_wait_in_one_way) {
 }
 
 // A passage cannot be handed on, so it counts although it is late: two arrive, and both pass.
-TEST(deadline_model, who_passed_a_barrier_in_the_moment_of_its_limit_has_passed) {
+TEST(deadline_model, a_barrier_passage_that_races_with_its_timeout_counts) {
   enum class form : unsigned char { around, of_its_own, around_its_own };
   struct scene {
     services around;
@@ -241,7 +241,7 @@ TEST(deadline_model, who_passed_a_barrier_in_the_moment_of_its_limit_has_passed)
   }
 }
 
-TEST(deadline_model, a_deadline_whose_wake_is_used_up_by_an_event_is_delivered_at_the_next_wait) {
+TEST(deadline_model, a_deadline_whose_wakeup_an_event_consumed_cancels_the_next_wait) {
   expect_holds_everywhere("deadline behind an event", [](execution& e) {
     auto& around = e.make<services>();
     auto& first = e.make<event>();
@@ -279,7 +279,7 @@ TEST(deadline_model, an_inherited_deadline_that_passes_at_the_end_of_the_task_do
   });
 }
 
-TEST(deadline_model, a_shield_that_outlives_its_limit_gives_way_whenever_the_cancellation_comes) {
+TEST(deadline_model, a_shield_past_its_limit_lets_a_cancellation_through) {
   expect_holds_everywhere("limit of a shield", [](execution& e) {
     auto& around = e.make<services>();
     auto& never = e.make<event>();
@@ -299,7 +299,7 @@ TEST(deadline_model, a_shield_that_outlives_its_limit_gives_way_whenever_the_can
   });
 }
 
-TEST(deadline_model, a_cancellation_under_a_shield_is_delivered_when_it_has_gone) {
+TEST(deadline_model, a_cancellation_under_a_shield_is_delivered_after_the_shield_ends) {
   expect_holds_everywhere("shield goes", [](execution& e) {
     auto& around = e.make<services>();
     auto& first = e.make<event>();
@@ -340,7 +340,7 @@ struct counting_hook : cancel_hook {
   base::cell<int> ends;
 };
 
-TEST(deadline_model, a_cancellation_and_a_new_hook_find_each_other) {
+TEST(deadline_model, a_cancellation_calls_a_hook_that_is_set_at_the_same_time) {
   expect_holds_everywhere(
       "cancel hook",
       [](execution& e) {
@@ -376,7 +376,7 @@ struct shared_local : local_node {
 };
 
 // The last of two tasks destroys the value, after the other has read it.
-TEST(deadline_model, a_shared_local_ends_after_the_last_look_of_each_task) {
+TEST(deadline_model, the_last_task_destroys_a_shared_task_local_after_all_reads) {
   expect_holds_everywhere("deadline_local", [](execution& e) {
     auto& local = e.make<shared_local>();
     local.destroy = [](local_node* self) noexcept {

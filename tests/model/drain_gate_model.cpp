@@ -24,7 +24,7 @@ struct shared {
 };
 
 // Work inside the gate happens before the reported end: else the shared cell is a race.
-TEST(drain_gate_model, who_was_let_in_is_waited_for) {
+TEST(drain_gate_model, a_drain_waits_for_every_admitted_thread) {
   expect_holds_everywhere("drain_gate_inside", [](execution& e) {
     auto& x = e.make<shared>();
     const auto works = [&x](base::cell<int>& mine) {
@@ -47,7 +47,7 @@ TEST(drain_gate_model, who_was_let_in_is_waited_for) {
   });
 }
 
-TEST(drain_gate_model, the_last_to_leave_tells_it_and_whoever_hears_it_destroys_it) {
+TEST(drain_gate_model, a_waiter_woken_by_the_drain_may_destroy_the_gate) {
   expect_holds_everywhere("drain_gate_destroyed", [](execution& e) {
     auto& x = e.make<shared>();
     check(x.gate->enter() && x.gate->enter(), "two are inside");
@@ -66,7 +66,7 @@ TEST(drain_gate_model, the_last_to_leave_tells_it_and_whoever_hears_it_destroys_
   });
 }
 
-TEST(drain_gate_model, one_closes_it_and_all_hear_of_it) {
+TEST(drain_gate_model, one_of_two_closes_succeeds_and_the_waiter_is_woken) {
   struct scene : shared {
     base::atomic<int> closed_by{0};
   };
@@ -109,7 +109,7 @@ struct with_a_drainer : shared {
   canceller of_first{first.header()};
 };
 
-TEST(drain_gate_model, who_is_cancelled_leaves_the_others_alone) {
+TEST(drain_gate_model, a_cancelled_wait_for_the_drain_does_not_affect_the_other) {
   expect_holds_everywhere("drain_gate_cancel", [](execution& e) {
     auto& x = e.make<with_a_drainer>();
     add_workers(e, x.s, 1);

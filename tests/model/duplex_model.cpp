@@ -75,7 +75,7 @@ TEST(duplex_model, bytes_come_in_order_and_then_the_end) {
 }
 
 // The reader ends beside a write that waits for space, and beside one that does not.
-TEST(duplex_model, a_writer_hears_that_nobody_reads) {
+TEST(duplex_model, a_blocked_writer_fails_with_broken_pipe_when_the_reader_closes) {
   expect_holds_everywhere("duplex_gone", [](execution& e) {
     auto& x = e.make<joined>(std::size_t{1});
     auto& before = e.make<base::cell<int>>();
@@ -113,7 +113,7 @@ TEST(duplex_model, a_close_wakes_its_own_waiters) {
 }
 
 // The reader ends between the writer's check for space and its write.
-TEST(duplex_model, a_writer_that_has_found_room_writes) {
+TEST(duplex_model, a_writer_that_found_space_writes_even_if_the_reader_closes_then) {
   expect_holds_everywhere("duplex_found", [](execution& e) {
     auto& x = e.make<joined>(std::size_t{1});
     e.thread("writer", [&x] {
@@ -201,7 +201,7 @@ TEST(duplex_model, a_cancelled_reader_takes_nothing) {
 }
 
 // The same, then a thread reads: it is woken although the first wait was given up, only for its events.
-TEST(duplex_model, who_reads_after_a_cancelled_one_is_told) {
+TEST(duplex_model, a_reader_is_woken_after_the_read_before_it_was_cancelled) {
   expect_holds_everywhere("duplex_next_reader", [](execution& e) {
     auto& x = e.make<with_a_reader>();
     add_workers(e, x.s, 1);

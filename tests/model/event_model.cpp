@@ -49,13 +49,13 @@ TEST(event_model, a_set_is_not_lost_beside_a_wait_that_begins) {
   }
 }
 
-TEST(event_model, a_set_that_is_no_change_brings_along_what_was_done_before) {
+TEST(event_model, a_set_of_a_set_event_still_publishes_what_happened_before) {
   expect_both_are_brought_along<event>(
       "event_stored", begins::when_both_are_over, [](event& of) { of.set(); }, manual);
 }
 
 // Two pass a manual event, whatever a reset does; a waiter from before the set is through.
-TEST(event_model, a_manual_one_lets_all_pass_beside_a_reset) {
+TEST(event_model, a_manual_event_releases_all_waiters_although_it_is_reset) {
   struct scene : shared {
     scene() : shared(manual) {}
     watched<void> first{s, waits(*this)};
@@ -103,7 +103,7 @@ struct with_a_line : shared {
   canceller of_second{second.header()};
 };
 
-TEST(event_model, who_is_cancelled_passes_the_set_on) {
+TEST(event_model, a_cancelled_waiter_passes_the_set_to_the_next) {
   expect_holds_everywhere("event_cancel", [](execution& e) {
     auto& x = e.make<with_a_line>(automatic);
     add_workers(e, x.s, 1);
@@ -119,7 +119,7 @@ TEST(event_model, who_is_cancelled_passes_the_set_on) {
   });
 }
 
-TEST(event_model, a_set_that_finds_nobody_stays) {
+TEST(event_model, a_set_without_a_waiter_stays_set) {
   for (const event_reset how : {manual, automatic}) {
     expect_holds_everywhere(how == manual ? "event_nobody_manual" : "event_nobody_automatic",
                             [how](execution& e) {
@@ -146,7 +146,7 @@ TEST(event_model, a_set_that_finds_nobody_stays) {
   }
 }
 
-TEST(event_model, an_automatic_one_is_a_lock) {
+TEST(event_model, an_automatic_event_works_as_a_lock) {
   expect_holds_everywhere("event_lock", [](execution& e) {
     auto& x = e.make<shared>(automatic);
     x.e->set();
@@ -161,7 +161,7 @@ TEST(event_model, an_automatic_one_is_a_lock) {
   });
 }
 
-TEST(event_model, a_thread_is_let_pass_while_it_gives_up) {
+TEST(event_model, a_set_that_races_with_a_timeout_is_not_lost) {
   expect_holds_everywhere(
       "event_late",
       [](execution& e) {
@@ -180,7 +180,7 @@ TEST(event_model, a_thread_is_let_pass_while_it_gives_up) {
 }
 
 // The wait is late, but the event was set: its waiter destroys it. It was listed when set() saw the bit.
-TEST(event_model, who_is_late_and_comes_by_destroys_it) {
+TEST(event_model, a_waiter_that_timed_out_and_sees_the_set_may_destroy_the_event) {
   expect_holds_everywhere(
       "event_late_destroyed",
       [](execution& e) {
@@ -199,7 +199,7 @@ TEST(event_model, who_is_late_and_comes_by_destroys_it) {
 }
 
 // A passing waiter destroys it, while the other thread may still be inside of set().
-TEST(event_model, who_passes_destroys_it) {
+TEST(event_model, a_released_waiter_may_destroy_the_event) {
   for (const event_reset how : {manual, automatic}) {
     expect_holds_everywhere(
         how == manual ? "event_destroyed_manual" : "event_destroyed_automatic",

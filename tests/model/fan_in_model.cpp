@@ -151,12 +151,12 @@ INSTANTIATE_TEST_SUITE_P(consumers,
                            return std::string(how.param == taking::take ? "take" : "drain");
                          });
 
-TEST_P(fan_in_model, a_producer_that_leaves) {
+TEST_P(fan_in_model, an_item_is_received_although_its_producer_has_left) {
   const std::string name = named("fan_in_one");
   expect_holds(exhaustive(name, 3), pushing({.producers = 1, .segment = 2}, {1, -1, -1}, GetParam()));
 }
 
-TEST_P(fan_in_model, a_producer_that_waits_for_room) {
+TEST_P(fan_in_model, a_producer_that_waits_for_space_is_woken) {
   const std::string name = named("fan_in_room");
   const auto body = pushing({.producers = 1, .segment = 1}, {3, -1, -1}, GetParam());
   expect_holds_everywhere(name, body, 3);
@@ -245,7 +245,7 @@ TEST(fan_in_slots_model, a_slot_is_used_again) {
 }
 
 // Each has a slot for a moment; a consumer that polls rarely sees several of them at once.
-TEST(fan_in_slots_model, a_storm) {
+TEST(fan_in_slots_model, producers_that_take_and_free_slots_rapidly_lose_no_item) {
   const auto body = [](execution& e) {
     auto& h = e.make<hall>();
     h.in.emplace(fan_in_options{.producers = 2, .segment = 1});
@@ -296,7 +296,7 @@ auto closed_beside(const fan_in_options& options, unsigned producers, taking how
   };
 }
 
-TEST_P(fan_in_model, a_close_beside_a_push) {
+TEST_P(fan_in_model, a_close_that_races_with_a_push_loses_no_item) {
   const std::string name = named("fan_in_close_push");
   const auto body = closed_beside({.producers = 1, .segment = 2}, 1, GetParam(), [](hall& h, std::size_t p) {
     if (h.push(p, false) == send_status::sent) static_cast<void>(h.push(p, false));
@@ -304,7 +304,7 @@ TEST_P(fan_in_model, a_close_beside_a_push) {
   expect_holds_everywhere(name, body, 3);
 }
 
-TEST_P(fan_in_model, a_close_beside_a_push_that_waits) {
+TEST_P(fan_in_model, a_close_that_races_with_a_blocked_push_loses_no_item) {
   const std::string name = named("fan_in_close_wait");
   const auto body = closed_beside({.producers = 1, .segment = 1}, 1, GetParam(), [](hall& h, std::size_t p) {
     while (h.push(p) == send_status::sent && h.sent.at(p) < 3) {
@@ -314,7 +314,7 @@ TEST_P(fan_in_model, a_close_beside_a_push_that_waits) {
 }
 
 // A push that waits for space hears of the close from the closing thread, not from the consumer.
-TEST(fan_in_close_model, is_heard_by_a_push_that_waits) {
+TEST(fan_in_close_model, wakes_a_push_that_waits_for_space) {
   const auto body = [](execution& e) {
     auto& h = e.make<hall>();
     h.in.emplace(fan_in_options{.producers = 1, .segment = 1});
@@ -334,7 +334,7 @@ TEST(fan_in_close_model, is_heard_by_a_push_that_waits) {
   expect_holds_everywhere("fan_in_close_heard", body, 3);
 }
 
-TEST(fan_in_close_model, beside_a_batch) {
+TEST(fan_in_close_model, loses_no_item_when_it_races_with_a_batch) {
   const auto body =
       closed_beside({.producers = 1, .segment = 2}, 1, taking::take, [](hall& h, std::size_t p) {
         if (h.push(p, false) == send_status::sent) static_cast<void>(h.push_two(p));
@@ -343,7 +343,7 @@ TEST(fan_in_close_model, beside_a_batch) {
   expect_holds_everywhere("fan_in_close_batch", body, 3);
 }
 
-TEST(fan_in_close_model, beside_one_that_leaves) {
+TEST(fan_in_close_model, loses_no_item_when_it_races_with_a_leaving_producer) {
   const auto body =
       closed_beside({.producers = 1, .segment = 2}, 1, taking::take, [](hall& h, std::size_t p) {
         static_cast<void>(h.push(p));
@@ -352,13 +352,13 @@ TEST(fan_in_close_model, beside_one_that_leaves) {
   expect_holds_everywhere("fan_in_close_leave", body, 3);
 }
 
-TEST(fan_in_close_model, of_one_that_nobody_pushes_to) {
+TEST(fan_in_close_model, ends_the_consumer_of_a_fan_in_without_producers) {
   const auto body = closed_beside({.producers = 1}, 0, taking::take, [](hall&, std::size_t) {});
   expect_holds(exhaustive("fan_in_close_alone", 3), body);
 }
 
 // A thread that sees the close sees a producer that was made before it.
-TEST(fan_in_close_model, beside_one_that_is_made) {
+TEST(fan_in_close_model, loses_no_item_when_it_races_with_a_new_producer) {
   const auto body = [](execution& e) {
     auto& h = e.make<hall>();
     h.in.emplace(fan_in_options{.producers = 1, .segment = 1});
@@ -374,7 +374,7 @@ TEST(fan_in_close_model, beside_one_that_is_made) {
 }
 
 // Each producer has its own order and number. The keeper's slot stays open until the close.
-TEST(fan_in_close_model, beside_producers_that_come_and_go) {
+TEST(fan_in_close_model, loses_no_item_while_producers_come_and_go) {
   const auto body = [](execution& e) {
     auto& h = e.make<hall>();
     h.in.emplace(fan_in_options{.producers = 3, .segment = 1, .budget = 1});
@@ -401,7 +401,7 @@ TEST(fan_in_close_model, beside_producers_that_come_and_go) {
 }
 
 // The fan-in ends while producers push and wait for space: they notice, and waiting items are destroyed.
-TEST(fan_in_close_model, the_end_of_the_fan_in) {
+TEST(fan_in_close_model, destruction_of_the_fan_in_wakes_producers_and_destroys_items) {
   const auto body = [](execution& e) {
     auto& h = e.make<hall>();
     h.in.emplace(fan_in_options{.producers = 2, .segment = 1});

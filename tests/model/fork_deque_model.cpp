@@ -150,7 +150,7 @@ TEST_P(fork_deque_model, the_owner_pops_beside_two_thieves) {
   expect_holds(model::exhaustive(name), against_thieves<4>(GetParam(), 2, 2, own));
 }
 
-TEST_P(fork_deque_model, a_full_one_refuses_until_a_thief_has_taken_one) {
+TEST_P(fork_deque_model, a_full_deque_refuses_until_a_thief_has_taken_an_item) {
   const std::string name = named("fork_deque_full");
   const auto own = [](workshop<2>& w) {
     for (int id = 0; id < 4; ++id) w.push(id);
@@ -158,7 +158,7 @@ TEST_P(fork_deque_model, a_full_one_refuses_until_a_thief_has_taken_one) {
   expect_holds(model::exhaustive(name), against_thieves<2>(GetParam(), 1, 3, own));
 }
 
-TEST_P(fork_deque_model, several_at_once) {
+TEST_P(fork_deque_model, several_items_can_be_pushed_at_once) {
   const std::string name = named("fork_deque_several");
   const auto own = [](workshop<4>& w) {
     for (int id = 0; id < 3; ++id) {

@@ -47,7 +47,9 @@ task<int> adds_two(forking_household& h) {
   co_return a + b;
 }
 
-TEST(fork_model, two_children_that_end) { expect_end({"fork_two", adds_two}, ends_as(3, 2)); }
+TEST(fork_model, the_parent_gets_the_results_of_two_children) {
+  expect_end({"fork_two", adds_two}, ends_as(3, 2));
+}
 
 task<int> nests(forking_household& h) {
   const auto [a, b, c] = co_await when_all(pair_of(h), ends(h), pair_of(h));
@@ -73,7 +75,9 @@ task<int> sum_of_seven(forking_household& h) {
 }
 
 // A deque holds four here: the others are tasks at once.
-TEST(fork_model, a_range_that_finds_no_room) { expect_end({"fork_range", sum_of_seven}, ends_as(28, 7), 1); }
+TEST(fork_model, children_that_do_not_fit_into_the_deque_become_tasks) {
+  expect_end({"fork_range", sum_of_seven}, ends_as(28, 7), 1);
+}
 
 task<int> sum_in_place(forking_household& h) {
   const auto [sum, one] = co_await when_all(sum_of_seven(h), number(h, 1));
@@ -81,7 +85,9 @@ task<int> sum_in_place(forking_household& h) {
 }
 
 // The same in place: its parent must not go on before its stolen children have ended.
-TEST(fork_model, a_range_in_place) { expect_end({"fork_range_in_place", sum_in_place}, ends_as(29, 8), 1); }
+TEST(fork_model, the_parent_of_a_range_waits_for_its_stolen_children) {
+  expect_end({"fork_range_in_place", sum_in_place}, ends_as(29, 8), 1);
+}
 
 // --- they become tasks
 
@@ -132,7 +138,7 @@ task<int> second_of_six_suspends(forking_household& h) {
 }
 
 // The second child becomes a task while the next ones lie in the deque, and the last one is a task already.
-TEST(fork_model, a_range_whose_second_child_suspends) {
+TEST(fork_model, the_second_child_of_a_range_suspends) {
   expect_end(
       {.name = "fork_range_suspends", .parent = second_of_six_suspends, .fires = true}, ends_as(21, 6), 1);
 }
@@ -143,7 +149,7 @@ task<int> awaits_who_forks(forking_household& h) {
 }
 
 // An awaited task runs on the awaiter's thread and forks. Its child becomes a task, and the awaiter goes on.
-TEST(fork_model, a_fork_in_a_task_that_is_run_by_whoever_awaits_it) {
+TEST(fork_model, an_awaited_task_forks_on_the_thread_of_its_awaiter) {
   expect_end({.name = "fork_awaited", .parent = awaits_who_forks, .fires = true}, ends_as(1, 2), 1);
 }
 
@@ -213,7 +219,7 @@ task<int> fails_beside_forks(forking_household& h) {
 }
 
 // A thief's child fails while the other forks in place: its descendants learn it at a fork or a cancel.
-TEST(fork_model, a_failure_reaches_what_is_deep_in_place) {
+TEST(fork_model, a_failure_reaches_descendants_that_run_in_place) {
   expect_end({"fork_fails_deep", fails_beside_forks}, ends_as(7), 1);
 }
 
@@ -247,7 +253,7 @@ task<int> discards_in_place(forking_household& h) {
 }
 
 // Unstolen children end where the failure is noticed; their destructors may make the failed one a task.
-TEST(fork_model, a_failure_discards_those_that_have_not_started) {
+TEST(fork_model, a_failure_destroys_children_that_have_not_started) {
   const auto each_once = [](forking_household& h) {
     ends_as(7)(h);
     check(h.counted == 2, "each parameter is destroyed once, and finds a task");
@@ -268,7 +274,9 @@ task<int> settles(forking_household& h) {
   co_return 1;
 }
 
-TEST(fork_model, settled_goes_on_after_a_failure) { expect_end({"fork_settled", settles}, ends_as(1, 3)); }
+TEST(fork_model, when_all_settled_continues_after_a_failure) {
+  expect_end({"fork_settled", settles}, ends_as(1, 3));
+}
 
 // --- they are cancelled
 
@@ -277,7 +285,7 @@ task<int> last_suspends(forking_household& h) {
   co_return 1;
 }
 
-TEST(fork_model, whoever_waits_is_cancelled) {
+TEST(fork_model, a_waiting_parent_is_cancelled_with_its_children) {
   expect_end({.name = "fork_cancelled", .parent = last_suspends, .cancels = true}, ends_as(-1), 1);
 }
 
@@ -286,7 +294,7 @@ task<int> two_pairs(forking_household& h) {
   co_return 1;
 }
 
-TEST(fork_model, whoever_forks_in_place_is_cancelled) {
+TEST(fork_model, a_parent_is_cancelled_while_it_forks_in_place) {
   expect_end({.name = "fork_pairs_cancelled", .parent = two_pairs, .cancels = true}, is_done_or_cancelled, 1);
 }
 
@@ -346,7 +354,7 @@ task<int> looks_in_place(forking_household& h) {
 }
 
 // The canceller reads the place where the task forks, or the task reads the cancellation: one of both.
-TEST(fork_model, a_fork_in_place_hears_of_a_cancellation) {
+TEST(fork_model, a_fork_in_place_notices_an_earlier_cancellation) {
   expect_end({.name = "fork_called", .parent = looks_in_place, .cancels = true, .thieves = false},
              [](forking_household& h) {
                is_done_or_cancelled(h);

@@ -93,7 +93,7 @@ TEST(gate_cost_model, a_message_on_its_own) {
   });
 }
 
-TEST(gate_cost_model, a_wake_only_where_somebody_sleeps) {
+TEST(gate_cost_model, no_futex_wake_is_made_if_no_consumer_sleeps) {
   once("gate_cost_wake", [] {
     signal_waker waker;
     costs(wakes_of([&] { waker.mark_active(1); }), 0, "nobody sleeps");

@@ -194,7 +194,7 @@ TEST_P(gate_model, two_gates_of_one_word) {
   expect_holds(exhaustive(name, 2), one_consumer({{{0, -1}, {1, -1}, nothing}}, 4, GetParam()));
 }
 
-TEST_P(gate_model, two_words) {
+TEST_P(gate_model, two_gates_of_two_words) {
   const std::string name = named("gate_words");
   expect_holds(exhaustive(name, 2), one_consumer({{{0, -1}, {2, -1}, nothing}}, 4, GetParam()));
 }
@@ -237,7 +237,7 @@ TEST_P(gate_model, two_consumers_acquire_bits) {
 }
 
 // Each of two consumers has a round. The later one sees what the earlier one did, however that ended.
-TEST_P(gate_model, a_round_after_that_of_another) {
+TEST_P(gate_model, a_round_sees_what_the_round_of_another_consumer_did) {
   const ending end = GetParam();
   const auto body = [end](execution& e) {
     auto& y = e.make<yard>();
@@ -316,7 +316,7 @@ TEST(gate_flags_model, a_round_that_gives_way_sees_what_came_before_a_schedule) 
   expect_holds(stale, body);
 }
 
-TEST(gate_waker_model, what_comes_before_a_mark_comes_before_its_take) {
+TEST(gate_waker_model, a_take_sees_what_happened_before_the_mark) {
   const auto body = [](execution& e) {
     auto& waker = e.make<signal_waker>();
     auto& before = e.make<base::cell<int>>(0);
@@ -332,7 +332,7 @@ TEST(gate_waker_model, what_comes_before_a_mark_comes_before_its_take) {
 }
 
 // The consumer gives up at a deadline beside a producer: the mark is taken now or later, and not lost.
-TEST(gate_waker_model, a_deadline_beside_a_mark) {
+TEST(gate_waker_model, a_mark_that_races_with_a_deadline_is_not_lost) {
   const auto body = [](execution& e) {
     auto& y = e.make<yard>();
     y.pushed = {0, 0, 1};

@@ -15,7 +15,7 @@ namespace {
 
 // --- when
 
-TEST(group_model, the_first_of_two_decides) {
+TEST(group_model, when_any_returns_the_first_of_two_children) {
   expect_holds_everywhere("when_any", [](execution& e) {
     auto& h = e.make<household>();
     auto work = [](household& all) -> task<int> {
@@ -31,7 +31,7 @@ TEST(group_model, the_first_of_two_decides) {
   });
 }
 
-TEST(group_model, one_of_all_fails_while_the_other_ends) {
+TEST(group_model, when_all_reports_a_failure_while_the_other_child_ends) {
   expect_holds_everywhere("when_all_fails", [](execution& e) {
     auto& h = e.make<household>();
     auto work = [](household& all) -> task<int> {
@@ -47,7 +47,7 @@ TEST(group_model, one_of_all_fails_while_the_other_ends) {
   });
 }
 
-TEST(group_model, whoever_waits_for_all_is_cancelled_while_they_end) {
+TEST(group_model, when_all_is_cancelled_while_its_children_end) {
   expect_holds_everywhere(
       "when_all_cancelled",
       [](execution& e) {
@@ -63,7 +63,7 @@ TEST(group_model, whoever_waits_for_all_is_cancelled_while_they_end) {
       1);
 }
 
-TEST(group_model, whoever_waits_for_all_is_cancelled_when_they_have_ended) {
+TEST(group_model, when_all_is_cancelled_when_its_children_have_ended) {
   expect_holds_everywhere(
       "when_all_ended",
       [](execution& e) {
@@ -95,7 +95,7 @@ task<int> count_ends(join_set<void>& set) {
   co_return ended;
 }
 
-TEST(group_model, a_set_gives_every_end) {
+TEST(group_model, a_join_set_returns_the_outcome_of_every_task) {
   expect_holds_everywhere("set_next", [](execution& e) {
     auto& h = e.make<household>();
     auto work = [](household& all) -> task<int> {
@@ -112,7 +112,7 @@ TEST(group_model, a_set_gives_every_end) {
   });
 }
 
-TEST(group_model, a_set_goes_while_its_tasks_end) {
+TEST(group_model, a_join_set_is_destroyed_while_its_tasks_end) {
   expect_holds_everywhere("set_goes", [](execution& e) {
     auto& h = e.make<household>();
     auto work = [](household& all) -> task<int> {
@@ -172,7 +172,7 @@ TEST(group_model, a_set_is_closed_while_its_tasks_end) {
       1);
 }
 
-TEST(group_model, whoever_waits_for_a_set_is_cancelled) {
+TEST(group_model, a_task_is_cancelled_while_it_waits_for_a_join_set) {
   for (const bool closes : {false, true}) {
     expect_holds_everywhere(
         closes ? "set_close_cancelled" : "set_next_cancelled",

@@ -115,7 +115,7 @@ TEST(help_outside_model, a_helper_is_woken_by_a_task_that_comes) {
 }
 
 // One helper may run all tasks. The other is woken for a task, finds its own target ended, and leaves.
-TEST(help_outside_model, a_helper_that_leaves_hands_its_call_on) {
+TEST(help_outside_model, a_leaving_helper_passes_its_wakeup_to_another) {
   const auto body = [](execution& e) {
     setting& s = with_a_worker(e);
     auto& gates = e.make<std::array<event, 2>>();
@@ -153,7 +153,7 @@ task<> spawns_a_batch(scheduler& by, level& come, event& gate) {
 }
 
 // A push of two tasks wakes one helper. Each task blocks its thread until the other one has begun.
-TEST(help_outside_model, a_helper_that_takes_one_of_several_calls_the_next) {
+TEST(help_outside_model, a_helper_that_takes_one_of_several_tasks_wakes_the_next) {
   const auto body = [](execution& e) {
     setting& s = with_a_worker(e);
     event& gate = e.make<event>();

@@ -241,9 +241,13 @@ void look_then_park(std::string_view name, bool searching) {
   expect_holds(exhaustive(name, 3), body);
 }
 
-TEST(idle_model, a_look_that_finds_nobody_parked_is_seen_by_who_parks) { look_then_park("idle_look", false); }
+TEST(idle_model, a_parking_worker_sees_a_task_whose_producer_saw_no_parked_worker) {
+  look_then_park("idle_look", false);
+}
 
-TEST(idle_model, a_look_that_finds_a_searcher_is_seen_by_it) { look_then_park("idle_look_searcher", true); }
+TEST(idle_model, a_searcher_that_parks_sees_a_task_whose_producer_relied_on_it) {
+  look_then_park("idle_look_searcher", true);
+}
 
 /// A task and a parker, each with its re-check, with stale loads: the producer finds the parker, or the
 /// parker finds the task.
@@ -325,7 +329,7 @@ TEST(idle_model, a_task_in_a_ring_and_a_parker_do_not_miss_each_other) {
       [](auto& b) { return b.of_a_blocked_worker.ring.thief_end().has_items(); });
 }
 
-TEST(idle_model, a_task_that_ripens_and_a_parker_do_not_miss_each_other) {
+TEST(idle_model, a_task_in_the_lifo_slot_and_a_parker_do_not_miss_each_other) {
   publish_and_park(
       "idle_ripe",
       [](auto& b) {
@@ -347,7 +351,7 @@ TEST(idle_model, a_task_in_the_injector_and_a_parker_do_not_miss_each_other) {
 }
 
 // The claim that ends "all parked" is recognized, however many coincide: the watchdog is woken.
-TEST(idle_model, somebody_is_told_that_he_is_the_first_awake) {
+TEST(idle_model, exactly_one_thread_is_told_that_it_ended_the_all_parked_state) {
   struct two {
     queue::idle sleepers{2};
     int told = 0;
@@ -380,7 +384,7 @@ TEST(idle_model, two_workers_and_one_task) {
 }
 
 // Two preemptions are slow: only in the long runs.
-TEST(idle_model, a_child_in_the_lifo_slot_of_a_blocked_worker) {
+TEST(idle_model, a_child_in_the_lifo_slot_of_a_blocked_worker_is_stolen) {
   const unsigned bound = std::getenv("ROTA_MODEL_RUNS") != nullptr ? 2 : 1;
   expect_holds(exhaustive("idle_child", bound), [](execution& e) { build<2>(e, {1, 1}); });
 }
@@ -398,7 +402,7 @@ TEST(idle_model, four_workers_at_random) {
 }
 
 // Wakes all workers while there is work: a redundant wake is harmless, and loses no task.
-TEST(idle_model, waking_everybody_and_a_task_at_once) {
+TEST(idle_model, a_wake_of_all_workers_that_races_with_a_task_loses_no_task) {
   const auto body = [](execution& e) {
     auto& d = e.make<dormitory<2>>(2U);
     for (unsigned me = 0; me < 2; ++me) e.daemon("worker", [&d, me] { d.play(me); });
@@ -420,7 +424,7 @@ TEST(idle_model, two_workers_and_two_tasks) {
 }
 
 // A shutdown wakes all workers, and all leave, also while a producer claims one of them.
-TEST(idle_model, a_shutdown_wakes_everybody) {
+TEST(idle_model, a_shutdown_wakes_every_worker) {
   const auto body = [](execution& e) {
     auto& d = e.make<dormitory<2>>(1U);
     for (unsigned me = 0; me < 2; ++me) e.thread("worker", [&d, me] { d.play(me); });

@@ -128,7 +128,7 @@ TEST(injector_model, a_batch_is_not_torn) {
   expect_holds(exhaustive("injector_batches", 3), body);
 }
 
-TEST(injector_model, two_consumers_share) {
+TEST(injector_model, two_consumers_take_every_item_once) {
   const auto body = [](execution& e) {
     auto& w = e.make<workshop>();
     static_cast<void>(w.push_chain(0, 2));
@@ -180,7 +180,7 @@ void push_until_closed(workshop& w, std::size_t producer, const bool& closed) {
   }
 }
 
-TEST(injector_model, close_has_an_edge) {
+TEST(injector_model, nothing_is_accepted_after_close) {
   const auto body = [](execution& e) {
     auto& w = e.make<workshop>();
     auto& last = e.make<workshop::order>();

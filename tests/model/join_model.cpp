@@ -64,7 +64,7 @@ TEST(join_model, the_handle_is_dropped_while_the_task_ends) {
       3);
 }
 
-TEST(join_model, an_exception_is_reported_once_whoever_comes_last) {
+TEST(join_model, an_exception_is_reported_once_when_the_handle_is_dropped) {
   expect_holds_everywhere(
       "join_unhandled",
       [](execution& e) {
@@ -181,7 +181,7 @@ task<tracked> keep(world& w, parcel /*until_the_end*/) {
   co_return tracked(4);
 }
 
-TEST(join_model, whoever_sees_the_end_sees_the_frame_gone) {
+TEST(join_model, a_joiner_returns_after_the_task_frame_is_destroyed) {
   expect_holds_everywhere(
       "join_parameters",
       [](execution& e) {
@@ -225,7 +225,7 @@ auto awaited_by_a_task(int workers, bool claims) {
   };
 }
 
-TEST(join_model, a_task_awaits_one_that_ends_elsewhere) {
+TEST(join_model, a_task_awaits_a_task_that_ends_on_another_worker) {
   expect_holds(exhaustive("join_task"), awaited_by_a_task(2, false));
   expect_holds(at_random("join_task"), awaited_by_a_task(2, false));
 }
@@ -306,7 +306,7 @@ TEST(join_model, a_cancelled_joiner_leaves_while_the_task_ends) {
 }
 
 // It runs the other one itself, and is cancelled before it has asked for that one's wake.
-TEST(join_model, a_joiner_is_cancelled_while_what_it_runs_waits) {
+TEST(join_model, a_joiner_is_cancelled_while_the_task_that_it_runs_waits) {
   expect_holds_everywhere("join_leave_claimed", [](execution& e) {
     auto& w = e.make<world>();
     w.handle.emplace(w.s.spawn(give_later(w, 3)));
@@ -323,7 +323,7 @@ TEST(join_model, a_joiner_is_cancelled_while_what_it_runs_waits) {
   });
 }
 
-TEST(join_model, a_thread_joins_what_a_cancelled_task_has_left) {
+TEST(join_model, a_thread_joins_a_task_whose_awaiter_was_cancelled) {
   expect_holds_everywhere("join_left_behind", [](execution& e) {
     auto& w = e.make<world>();
     w.s.claims = false;
@@ -398,7 +398,7 @@ TEST(join_model, one_cancel_frees_two_tasks_that_join_each_other) {
 
 /// The handle is dropped and the scheduler given up: the waker is the last owner of the task, the task the
 /// last owner of the scheduler. Others run the task to its end while the waker is inside the scheduler.
-TEST(join_model, a_consuming_wake_holds_task_and_scheduler_until_it_is_out) {
+TEST(join_model, a_consuming_wake_keeps_task_and_scheduler_alive_until_it_returns) {
   expect_holds_everywhere(
       "join_last_wake",
       [](execution& e) {

@@ -39,12 +39,12 @@ void add_counters(execution& e, shared& x) {
   });
 }
 
-TEST(latch_model, all_counts_are_seen_by_who_passes) {
+TEST(latch_model, a_waiter_sees_what_happened_before_every_count) {
   expect_both_are_brought_along<latch>(
       "latch_wait", begins::at_any_time, [](latch& of) { of.count_down(); }, 2U);
 }
 
-TEST(latch_model, who_comes_by_sees_all_counts) {
+TEST(latch_model, a_successful_try_wait_sees_what_happened_before_every_count) {
   expect_holds_everywhere("latch_by", [](execution& e) {
     auto& x = e.make<shared>(2U);
     add_counters(e, x);
@@ -86,7 +86,7 @@ TEST(latch_model, the_last_count_lets_all_pass) {
   });
 }
 
-TEST(latch_model, who_is_cancelled_leaves_the_others_alone) {
+TEST(latch_model, a_cancelled_wait_does_not_affect_the_other) {
   expect_holds_everywhere("latch_cancel", [](execution& e) {
     auto& x = e.make<with_a_line>();
     add_workers(e, x.s, 1);
@@ -101,7 +101,7 @@ TEST(latch_model, who_is_cancelled_leaves_the_others_alone) {
 }
 
 // Both leave while the last count is on its way; a third waits for it, or passes without a wait.
-TEST(latch_model, a_count_that_finds_nobody_is_a_count) {
+TEST(latch_model, a_last_count_without_waiters_opens_the_latch) {
   expect_holds_everywhere("latch_nobody", [](execution& e) {
     auto& x = e.make<with_a_line>();
     add_workers(e, x.s, 1);
@@ -121,7 +121,7 @@ TEST(latch_model, a_count_that_finds_nobody_is_a_count) {
   });
 }
 
-TEST(latch_model, who_passes_destroys_it) {
+TEST(latch_model, a_released_waiter_may_destroy_the_latch) {
   expect_holds_everywhere(
       "latch_destroyed",
       [](execution& e) {
@@ -136,7 +136,7 @@ TEST(latch_model, who_passes_destroys_it) {
 }
 
 // More waiters than one section wakes. The last to leave destroys it, perhaps while the lock is released.
-TEST(latch_model, who_leaves_last_destroys_it_though_many_are_woken) {
+TEST(latch_model, the_last_of_many_woken_waiters_may_destroy_the_latch) {
   struct scene : shared {
     scene() : shared(1) {
       base::this_thread_locals().worker = &s.core();

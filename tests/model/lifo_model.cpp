@@ -85,7 +85,7 @@ TEST(lifo_model, a_joiner_takes_this_very_task_or_none) {
 }
 
 // Until it ripens, only the owner takes it; and the mark is no ownership.
-TEST(lifo_model, an_unripe_task_is_the_owners) {
+TEST(lifo_model, a_task_that_is_not_yet_stealable_is_taken_only_by_its_owner) {
   const auto body = [](execution& e) {
     auto& d = e.make<drawer>();
     e.thread("owner", [&d] {
@@ -101,7 +101,7 @@ TEST(lifo_model, an_unripe_task_is_the_owners) {
 }
 
 // The owner blocks behind its task. Mark and check against announce and re-scan: one sees the other.
-TEST(lifo_model, a_ripe_task_and_a_parker_do_not_miss_each_other) {
+TEST(lifo_model, a_stealable_task_and_a_parker_do_not_miss_each_other) {
   struct pair {
     drawer d;
     base::atomic<int> parked{0};
@@ -130,7 +130,7 @@ TEST(lifo_model, a_ripe_task_and_a_parker_do_not_miss_each_other) {
 }
 
 // A slot that was ripe, emptied and filled again: the old mark loses nothing, and the next one counts.
-TEST(lifo_model, a_second_ripening) {
+TEST(lifo_model, a_refilled_slot_becomes_stealable_again) {
   const auto body = [](execution& e) {
     auto& d = e.make<drawer>();
     e.thread("owner", [&d] {

@@ -79,10 +79,10 @@ void expect_order(std::string_view name, Make make) {
   });
 }
 
-TEST(line_model, who_comes_back_has_its_place_again_without_a_limit) {
+TEST(waiter_order_model, receiver_of_unbounded_channel_woken_in_vain_keeps_its_position) {
   expect_order("line_unbounded", [] { return unbounded<int>(); });
 }
-TEST(line_model, who_comes_back_has_its_place_again) {
+TEST(waiter_order_model, receiver_of_bounded_channel_woken_in_vain_keeps_its_position) {
   expect_order("line_bounded", [] { return bounded<int>(4); });
 }
 
@@ -106,10 +106,10 @@ void expect_no_trace(std::string_view name, Make make) {
   });
 }
 
-TEST(line_model, who_gives_up_is_no_place_to_begin_at_without_a_limit) {
+TEST(waiter_order_model, cancelled_receiver_of_unbounded_channel_does_not_block_others) {
   expect_no_trace("line_unbounded_left", [] { return unbounded<int>(); });
 }
-TEST(line_model, who_gives_up_is_no_place_to_begin_at) {
+TEST(waiter_order_model, cancelled_receiver_of_bounded_channel_does_not_block_others) {
   expect_no_trace("line_bounded_left", [] { return bounded<int>(4); });
 }
 

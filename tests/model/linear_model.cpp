@@ -171,25 +171,25 @@ class weighed_scene : public channel_scene<decltype(channel::bounded_by_weight<s
 };
 
 // Where no sender waits, a try is refused only by what is in the channel.
-TEST(linear_model, channel_that_is_bounded_by_weight) {
+TEST(linear_model, channel_bounded_by_weight_is_linearizable) {
   expect_linear<weighed_scene>("linear_weighed_3", 3U, sends_that_wait::no);
   expect_linear<weighed_scene>("linear_weighed_waits_2", 2U, sends_that_wait::yes);
 }
 
-TEST(linear_model, bounded_channel) {
+TEST(linear_model, bounded_channel_is_linearizable) {
   expect_linear<bounded_scene>("linear_bounded_1", 1U);
   expect_linear<bounded_scene>("linear_bounded_3", 3U);
 }
-TEST(linear_model, bounded_channel_that_refuses) {
+TEST(linear_model, bounded_channel_that_rejects_is_linearizable) {
   expect_linear<bounded_scene>("linear_reject_2", 2U, channel::overflow::reject);
 }
 // The drop and the send are one step, and the new item always gets in.
-TEST(linear_model, bounded_channel_that_drops_the_oldest) {
+TEST(linear_model, bounded_channel_that_drops_the_oldest_is_linearizable) {
   expect_linear<bounded_scene>("linear_drops_1", 1U, channel::overflow::drop_oldest);
   expect_linear<bounded_scene>("linear_drops_2", 2U, channel::overflow::drop_oldest);
   expect_linear<bounded_scene>("linear_drops_3", 3U, channel::overflow::drop_oldest);
 }
-TEST(linear_model, unbounded_channel) { expect_linear<unbounded_scene>("linear_unbounded"); }
+TEST(linear_model, unbounded_channel_is_linearizable) { expect_linear<unbounded_scene>("linear_unbounded"); }
 
 // ---- oneshots ---------------------------------------------------------------------------------------------
 
@@ -295,7 +295,7 @@ class ring_of_oneshots {
   std::uint64_t last_ = 0;  // as above
 };
 
-TEST(linear_model, oneshot) { expect_linear<ring_of_oneshots>("linear_oneshot"); }
+TEST(linear_model, oneshot_is_linearizable) { expect_linear<ring_of_oneshots>("linear_oneshot"); }
 
 // ---- the semaphore ----------------------------------------------------------------------------------------
 
@@ -359,7 +359,7 @@ class semaphore_scene {
   sync::semaphore sem_{2};
 };
 
-TEST(linear_model, semaphore) { expect_linear<semaphore_scene>("linear_semaphore"); }
+TEST(linear_model, semaphore_is_linearizable) { expect_linear<semaphore_scene>("linear_semaphore"); }
 
 // ---- the cell ---------------------------------------------------------------------------------------------
 
@@ -435,7 +435,7 @@ class cell_scene {
   std::uint64_t last_ = 0;  // as above
 };
 
-TEST(linear_model, once_cell) { expect_linear<cell_scene>("linear_once_cell"); }
+TEST(linear_model, once_cell_is_linearizable) { expect_linear<cell_scene>("linear_once_cell"); }
 
 }  // namespace
 }  // namespace rota

@@ -151,8 +151,12 @@ class watch_scene {
   std::uint64_t last_ = 0;  // of the scene, with threads that take turns
 };
 
-TEST(linear_news_model, watch_of_words) { expect_linear<watch_scene<std::uint64_t>>("linear_watch_words"); }
-TEST(linear_news_model, watch_of_nodes) { expect_linear<watch_scene<in_node>>("linear_watch_nodes"); }
+TEST(linear_watch_and_broadcast_model, watch_of_values_in_words_is_linearizable) {
+  expect_linear<watch_scene<std::uint64_t>>("linear_watch_words");
+}
+TEST(linear_watch_and_broadcast_model, watch_of_values_in_nodes_is_linearizable) {
+  expect_linear<watch_scene<in_node>>("linear_watch_nodes");
+}
 
 // ---- a broadcast ------------------------------------------------------------------------------------------
 
@@ -261,10 +265,10 @@ class broadcast_scene {
   std::uint64_t last_ = 0;  // as above
 };
 
-TEST(linear_news_model, broadcast_of_words) {
+TEST(linear_watch_and_broadcast_model, broadcast_of_values_in_words_is_linearizable) {
   expect_linear<broadcast_scene<std::uint64_t>>("linear_broadcast_words", 1U);
 }
-TEST(linear_news_model, broadcast_of_nodes) {
+TEST(linear_watch_and_broadcast_model, broadcast_of_values_in_nodes_is_linearizable) {
   expect_linear<broadcast_scene<in_node>>("linear_broadcast_nodes", 2U);
 }
 

@@ -126,7 +126,7 @@ TEST(mailbox_model, two_senders_and_a_close) {
   expect_whole("mailbox_close", body);
 }
 
-TEST(mailbox_model, one_that_goes_while_it_is_sent_to) {
+TEST(mailbox_model, destruction_serves_or_destroys_each_pending_message) {
   const auto body = [](execution& e) {
     auto& a = e.make<account>();
     e.thread("owner", [&a] {
@@ -181,15 +181,15 @@ auto two_that_meet(bool in_one_list) {
   };
 }
 
-TEST(mailbox_model, what_is_ready_gets_a_consumer) {
+TEST(mailbox_model, two_ready_mailboxes_in_two_lists_get_a_consumer_each) {
   expect_whole("mailbox_two_lists", two_that_meet(false));
 }
-TEST(mailbox_model, what_is_left_behind_gets_a_consumer) {
+TEST(mailbox_model, two_ready_mailboxes_in_one_list_get_a_consumer_each) {
   expect_whole("mailbox_one_list", two_that_meet(true));
 }
 
 // The same, sent from a handler: into the list of the consumer that is about to block.
-TEST(mailbox_model, what_a_handler_sends_gets_a_consumer) {
+TEST(mailbox_model, a_message_sent_by_a_blocking_handler_gets_a_consumer) {
   const auto body = [](execution& e) {
     e.thread("owner", [] {
       executor threads(2);
@@ -206,7 +206,7 @@ TEST(mailbox_model, what_a_handler_sends_gets_a_consumer) {
   expect_whole("mailbox_asks", body);
 }
 
-TEST(mailbox_model, senders_that_wait_for_room) {
+TEST(mailbox_model, senders_that_wait_for_space_are_woken) {
   const auto body = [](execution& e) {
     house<int>::inhabit(
         e,
@@ -222,7 +222,7 @@ TEST(mailbox_model, senders_that_wait_for_room) {
   expect_whole("mailbox_wait", body);
 }
 
-TEST(mailbox_model, senders_that_wait_hear_of_the_close) {
+TEST(mailbox_model, senders_that_wait_for_space_end_at_the_close) {
   const auto body = [](execution& e) {
     house<int>::inhabit(
         e,
@@ -269,7 +269,7 @@ TEST(mailbox_model, senders_drop_the_oldest_beside_the_consumer) {
   expect_whole("mailbox_drop", body);
 }
 
-TEST(mailbox_model, a_pause_beside_a_sender) {
+TEST(mailbox_model, a_pause_that_races_with_a_sender_loses_no_message) {
   const auto body = [](execution& e) {
     house<int>::inhabit(
         e,
@@ -318,7 +318,7 @@ TEST(mailbox_model, senders_drop_the_oldest_beside_a_close) {
 }
 
 // One send is in progress at most beside the own one, which has returned.
-TEST(mailbox_model, one_that_drops_holds_its_capacity_and_a_message_for_each_send) {
+TEST(mailbox_model, drop_oldest_exceeds_the_capacity_by_at_most_one_message_per_send) {
   const auto body = [](execution& e) {
     house<int>::inhabit(
         e,
@@ -347,7 +347,7 @@ TEST(mailbox_model, one_that_drops_holds_its_capacity_and_a_message_for_each_sen
   expect_whole("mailbox_drop_bound", body);
 }
 
-TEST(mailbox_model, two_batches_into_one_that_drops) {
+TEST(mailbox_model, two_concurrent_batches_drop_the_oldest_messages) {
   const auto body = [](execution& e) {
     const auto two = [](house<int>& h) {
       std::array<int, 2> both{1, 2};
@@ -369,7 +369,7 @@ TEST(mailbox_model, two_batches_into_one_that_drops) {
 }
 
 // Destroyed beside a sender, in rounds that give way after each message.
-TEST(mailbox_model, one_that_goes_beside_a_sender) {
+TEST(mailbox_model, a_mailbox_is_destroyed_during_a_send) {
   const auto body = [](execution& e) {
     house<int>::inhabit(
         e,
@@ -405,7 +405,7 @@ TEST(mailbox_model, one_that_goes_beside_a_sender) {
 }
 
 // Destroyed while its round yields: no consumer would take what it publishes then.
-TEST(mailbox_model, one_that_goes_while_it_gives_way) {
+TEST(mailbox_model, a_mailbox_is_destroyed_while_its_round_yields) {
   const auto body = [](execution& e) {
     auto& started = e.make<signal>();
     house<int>::inhabit(
@@ -438,7 +438,7 @@ TEST(mailbox_model, one_that_goes_while_it_gives_way) {
 }
 
 // Its handler runs, and a message is on its way: the mailbox is destroyed without waiting for that.
-TEST(mailbox_model, one_that_goes_while_a_message_is_on_its_way) {
+TEST(mailbox_model, a_mailbox_is_destroyed_while_its_handler_runs_and_a_send_begins) {
   const auto body = [](execution& e) {
     auto& started = e.make<signal>();
     auto& goes_on = e.make<signal>();
@@ -475,7 +475,7 @@ TEST(mailbox_model, one_that_goes_while_a_message_is_on_its_way) {
   expect_whole("mailbox_gone_on_its_way", body);
 }
 
-TEST(mailbox_model, an_executor_that_goes_beside_a_sender) {
+TEST(mailbox_model, an_executor_is_destroyed_during_a_send) {
   const auto body = [](execution& e) {
     house<int>::inhabit(
         e,
@@ -502,7 +502,7 @@ TEST(mailbox_model, an_executor_that_goes_beside_a_sender) {
 }
 
 // A sender schedules its mailbox, and pushes after the last consumer has gone: a sweep sees the push.
-TEST(mailbox_model, an_executor_that_goes_while_a_sender_publishes) {
+TEST(mailbox_model, an_executor_is_destroyed_while_a_sender_publishes) {
   const auto body = [](execution& e) {
     auto& begun = e.make<signal>();
     house<int>::inhabit(
@@ -533,7 +533,7 @@ TEST(mailbox_model, an_executor_that_goes_while_a_sender_publishes) {
 }
 
 // What one drain settles must not make the mailbox seem empty to the other one.
-TEST(mailbox_model, two_drains_of_one_that_is_paused) {
+TEST(mailbox_model, two_drains_of_a_paused_mailbox_both_wait_for_its_message) {
   const auto body = [](execution& e) {
     house<int>::inhabit(
         e,
@@ -562,7 +562,7 @@ TEST(mailbox_model, two_drains_of_one_that_is_paused) {
   expect_holds(at_random("mailbox_settle_random", 4'000), body);
 }
 
-TEST(mailbox_model, each_of_two_drains_waits_for_its_own) {
+TEST(mailbox_model, each_of_two_drains_waits_for_its_own_message) {
   const auto body = [](execution& e) {
     const auto drains = [](house<int>& h) {
       const int before = h.sent.fetch_add(1, base::order::relaxed);
@@ -584,7 +584,7 @@ TEST(mailbox_model, each_of_two_drains_waits_for_its_own) {
   expect_whole("mailbox_two_drains", body);
 }
 
-TEST(mailbox_model, a_drain_of_one_that_is_paused_waits_for_the_resume) {
+TEST(mailbox_model, a_drain_of_a_paused_mailbox_waits_for_the_resume) {
   const auto body = [](execution& e) {
     house<int>::inhabit(
         e,
@@ -629,7 +629,7 @@ TEST(mailbox_model, a_handler_that_throws_closes_it) {
 }
 
 // A thread that finds the error, and has not joined, sees what the handler did.
-TEST(mailbox_model, a_look_at_the_error_sees_what_the_handler_did) {
+TEST(mailbox_model, a_thread_that_reads_the_error_sees_what_the_handler_did) {
   const auto body = [](execution& e) {
     e.thread("owner", [] {
       account served;

@@ -78,7 +78,7 @@ TEST(mailbox_runtime_model, what_is_sent_is_served) {
 }
 
 // Two mailboxes are ready while one handler waits for the other: a consumer for each must be awake.
-TEST(mailbox_runtime_model, two_consumers_are_awake_for_two) {
+TEST(mailbox_runtime_model, two_ready_mailboxes_wake_two_consumers) {
   const auto body = [](execution& e) {
     e.thread("root", [] {
       runtime rt(two_workers());
@@ -96,7 +96,7 @@ TEST(mailbox_runtime_model, two_consumers_are_awake_for_two) {
 }
 
 // A handler waits, is about to, or has ended: destroying its mailbox returns when its frame is gone.
-TEST(mailbox_runtime_model, a_mailbox_goes_while_its_handler_waits) {
+TEST(mailbox_runtime_model, a_mailbox_is_destroyed_while_its_handler_waits) {
   const auto body = [](execution& e) {
     e.thread("root", [] {
       runtime rt(two_workers());
@@ -165,7 +165,7 @@ TEST(mailbox_runtime_model, a_runtime_shuts_down) {
 }
 
 // Beside a late sender, which finds no consumer that would come.
-TEST(mailbox_runtime_model, an_executor_goes_beside_a_sender) {
+TEST(mailbox_runtime_model, an_executor_is_destroyed_during_a_send) {
   const auto body = [](execution& e) {
     e.thread("root", [] {
       runtime rt(one_worker());
@@ -191,7 +191,7 @@ TEST(mailbox_runtime_model, an_executor_goes_beside_a_sender) {
 }
 
 // Both end all mailboxes. The thread that finds all of them ended sweeps, and must serve none.
-TEST(mailbox_runtime_model, an_executor_goes_beside_a_shutdown) {
+TEST(mailbox_runtime_model, an_executor_is_destroyed_during_a_shutdown) {
   const auto body = [](execution& e) {
     e.thread("root", [] {
       runtime rt(one_worker());

@@ -42,7 +42,7 @@ task<int> send_from_two_tasks(mailbox<int>& box) {
 }
 
 // The first waiter is woken for a place and does not take it: the second gets it.
-TEST(mailbox_task_model, a_task_that_waits_for_room_is_cancelled) {
+TEST(mailbox_task_model, a_cancelled_wait_for_space_passes_the_space_to_the_next) {
   const auto body = [](execution& e) {
     e.thread("root", [] {
       executor threads(1);

@@ -115,7 +115,7 @@ TEST(mpsc_list_model, a_producer_appends_behind_a_link_that_another_has_made) {
 }
 
 TEST(mpsc_list_model, two_producers) { expect_holds(exhaustive("mpsc_two", 3), posted(4, {2, 2, 0}, false)); }
-TEST(mpsc_list_model, a_chain_beside_single_ones) {
+TEST(mpsc_list_model, a_chain_is_appended_beside_single_items) {
   expect_holds(exhaustive("mpsc_chain", 3), posted(4, {3, 1, 0}, true));
 }
 TEST(mpsc_list_model, three_producers_at_random) {

@@ -55,7 +55,7 @@ TEST(mutex_model, threads_exclude_each_other) {
 }
 
 // In the model a waiter that has lost once is starving: the second unlock grants.
-TEST(mutex_model, who_comes_by_takes_it_from_who_was_called) {
+TEST(mutex_model, a_barging_thread_may_take_the_mutex_from_a_woken_waiter) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>();
     e.thread("waiter", [&x] { blocks(x); });
@@ -85,7 +85,7 @@ struct with_a_line : shared {
   }
 };
 
-TEST(mutex_model, a_task_is_cancelled_before_while_and_after_it_is_called) {
+TEST(mutex_model, a_cancelled_waiter_passes_the_mutex_to_the_next) {
   const auto body = [](execution& e) {
     auto& x = e.make<with_a_line>();
     add_workers(e, x.s, 1);
@@ -97,7 +97,7 @@ TEST(mutex_model, a_task_is_cancelled_before_while_and_after_it_is_called) {
   expect_holds(at_random("mutex_cancel random"), body);
 }
 
-TEST(mutex_model, a_task_is_cancelled_beside_somebody_who_comes_by) {
+TEST(mutex_model, a_cancelled_waiter_loses_no_wakeup_when_a_thread_barges_in) {
   const auto body = [](execution& e) {
     auto& x = e.make<with_a_line>();
     add_workers(e, x.s, 2);
@@ -113,7 +113,7 @@ TEST(mutex_model, a_task_is_cancelled_beside_somebody_who_comes_by) {
   expect_holds(at_random("mutex_cancel_barging random"), body);
 }
 
-TEST(mutex_model, tasks_and_threads_stand_in_one_line) {
+TEST(mutex_model, tasks_and_threads_wait_in_one_queue) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>();
     auto& a = e.make<watched<void>>(x.s, waits(x));
@@ -129,7 +129,7 @@ TEST(mutex_model, tasks_and_threads_stand_in_one_line) {
   expect_holds(at_random("mutex_mixed random"), body);
 }
 
-TEST(mutex_model, a_thread_gives_up_while_it_is_called) {
+TEST(mutex_model, a_timeout_that_races_with_a_wakeup_passes_the_mutex_on) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>();
     e.thread("owner", [&x] { blocks(x); });
@@ -145,7 +145,7 @@ TEST(mutex_model, a_thread_gives_up_while_it_is_called) {
 }
 
 // The last to leave destroys it, while the other may still be inside of its unlock.
-TEST(mutex_model, who_leaves_last_destroys_it) {
+TEST(mutex_model, the_last_owner_may_destroy_the_mutex_while_another_unlocks) {
   struct scene : shared {
     base::cell<int> owners;  // under the lock
     void leave() {

@@ -43,13 +43,13 @@ TEST(notify_model, a_call_is_not_lost_beside_a_wait_that_begins) {
 }
 
 // The second call finds the permit there: what was done before that call must be seen, too.
-TEST(notify_model, a_call_that_is_stored_already_brings_along_what_was_done_before) {
+TEST(notify_model, a_call_while_a_permit_is_stored_publishes_what_happened_before) {
   expect_both_are_brought_along<notify>(
       "notify_stored", begins::when_both_are_over, [](notify& of) { of.notify_one(); });
 }
 
 // It sees the first permit, another takes that, it takes the second: it sees what was done before that.
-TEST(notify_model, what_is_taken_is_not_what_was_seen) {
+TEST(notify_model, a_waiter_that_takes_a_second_permit_sees_what_happened_before) {
   expect_holds_everywhere(
       "notify_again",
       [](execution& e) {
@@ -75,7 +75,7 @@ TEST(notify_model, what_is_taken_is_not_what_was_seen) {
       3);
 }
 
-TEST(notify_model, two_calls_let_two_pass) {
+TEST(notify_model, a_released_waiter_can_release_the_next) {
   expect_holds_everywhere("notify_two", [](execution& e) {
     auto& x = e.make<shared>();
     for (int i = 0; i < 2; ++i) {
@@ -105,7 +105,7 @@ struct with_a_line : shared {
   }
 };
 
-TEST(notify_model, who_is_cancelled_passes_the_call_on) {
+TEST(notify_model, a_cancelled_waiter_passes_the_call_to_the_next) {
   expect_holds_everywhere("notify_cancel", [](execution& e) {
     auto& x = e.make<with_a_line>();
     add_workers(e, x.s, 1);
@@ -122,7 +122,7 @@ TEST(notify_model, who_is_cancelled_passes_the_call_on) {
 }
 
 // Both waiters leave while the call is on its way: none is left.
-TEST(notify_model, a_call_that_finds_nobody_is_stored) {
+TEST(notify_model, a_call_without_a_waiter_is_stored) {
   expect_holds_everywhere("notify_nobody", [](execution& e) {
     auto& x = e.make<with_a_line>();
     add_workers(e, x.s, 1);
@@ -143,7 +143,7 @@ TEST(notify_model, a_call_that_finds_nobody_is_stored) {
 }
 
 // A third thread takes, in passing, a call that was stored because no waiter was left.
-TEST(notify_model, a_stored_call_brings_along_what_was_done_before) {
+TEST(notify_model, a_stored_call_publishes_what_happened_before_it) {
   expect_holds_everywhere("notify_put_down", [](execution& e) {
     auto& x = e.make<with_a_line>();
     add_workers(e, x.s, 1);
@@ -161,7 +161,7 @@ TEST(notify_model, a_stored_call_brings_along_what_was_done_before) {
   });
 }
 
-TEST(notify_model, all_that_wait_pass_and_nothing_is_stored) {
+TEST(notify_model, notify_all_releases_every_waiter_and_stores_nothing) {
   expect_holds_everywhere("notify_all", [](execution& e) {
     auto& x = e.make<with_a_line>();
     add_workers(e, x.s, 1);
@@ -175,7 +175,7 @@ TEST(notify_model, all_that_wait_pass_and_nothing_is_stored) {
 }
 
 // One call of each kind; the waiter that got the permit is cancelled.
-TEST(notify_model, one_and_all_at_once) {
+TEST(notify_model, concurrent_notify_one_and_notify_all_release_both_waiters) {
   expect_holds_everywhere("notify_both", [](execution& e) {
     auto& x = e.make<with_a_line>();
     add_workers(e, x.s, 1);
@@ -190,7 +190,7 @@ TEST(notify_model, one_and_all_at_once) {
 }
 
 // A thread asks for the next call, then checks, then waits: no lost wakeup, also if another waits already.
-TEST(notify_model, a_look_between_the_asking_and_the_wait_loses_no_call) {
+TEST(notify_model, a_check_between_wait_and_co_await_loses_no_call) {
   struct scene : shared {
     base::atomic<int> flag{0};
     watched<void> first{s, looks(*this)};
@@ -221,7 +221,7 @@ TEST(notify_model, a_look_between_the_asking_and_the_wait_loses_no_call) {
 }
 
 // A call of all reaches a thread that has asked and not yet waited; it sees what was done before.
-TEST(notify_model, a_call_of_all_that_is_seen_brings_along_what_was_done_before) {
+TEST(notify_model, notify_all_publishes_what_happened_before_it) {
   struct scene : shared {
     watched<void> reader{s, reads(*this)};
     static task<void> reads(scene& x) {
@@ -247,7 +247,7 @@ TEST(notify_model, a_call_of_all_that_is_seen_brings_along_what_was_done_before)
 }
 
 // Both limits pass at once: a call that arrives before the waiter has given up counts for it.
-TEST(notify_model, a_thread_is_told_while_it_gives_up) {
+TEST(notify_model, a_call_that_races_with_a_timeout_is_not_lost) {
   expect_holds_everywhere(
       "notify_late",
       [](execution& e) {
@@ -266,7 +266,7 @@ TEST(notify_model, a_thread_is_told_while_it_gives_up) {
 }
 
 // A passing thread destroys it, while the caller may still be inside.
-TEST(notify_model, who_passes_destroys_it) {
+TEST(notify_model, a_released_waiter_may_destroy_the_notify) {
   expect_holds_everywhere(
       "notify_destroyed",
       [](execution& e) {

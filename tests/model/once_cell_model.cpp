@@ -54,7 +54,7 @@ struct shared {
   }
 };
 
-TEST(once_cell_model, one_makes_it_and_all_see_it) {
+TEST(once_cell_model, one_thread_makes_the_value_and_all_see_it) {
   expect_holds_everywhere("once_threads", [](execution& e) {
     auto& x = e.make<shared>();
     for (int i = 0; i < 2; ++i) e.thread("gets", [&x] { x.gets(); });
@@ -63,7 +63,7 @@ TEST(once_cell_model, one_makes_it_and_all_see_it) {
   });
 }
 
-TEST(once_cell_model, who_comes_by_sees_it_or_is_refused) {
+TEST(once_cell_model, a_thread_that_does_not_wait_sees_the_value_or_is_refused) {
   expect_holds_everywhere("once_by", [](execution& e) {
     auto& x = e.make<shared>();
     for (int i = 0; i < 2; ++i) {
@@ -80,7 +80,7 @@ TEST(once_cell_model, who_comes_by_sees_it_or_is_refused) {
   });
 }
 
-TEST(once_cell_model, a_failure_leaves_it_to_the_next) {
+TEST(once_cell_model, a_failed_initialization_passes_the_claim_to_the_next) {
   expect_holds_everywhere("once_fails", [](execution& e) {
     auto& x = e.make<shared>();
     auto& failed = e.make<base::cell<bool>>();
@@ -94,7 +94,7 @@ TEST(once_cell_model, a_failure_leaves_it_to_the_next) {
 }
 
 // It has seen a failure, and takes the claim after another one that has failed meanwhile.
-TEST(once_cell_model, a_claim_follows_the_last_failure) {
+TEST(once_cell_model, a_claim_sees_what_the_last_failed_attempt_did) {
   expect_holds_everywhere(
       "once_again",
       [](execution& e) {
@@ -110,7 +110,7 @@ TEST(once_cell_model, a_claim_follows_the_last_failure) {
 }
 
 // No other thread would make it: the cell is empty again, with a waiter that only looks. Then it is set.
-TEST(once_cell_model, it_is_empty_again_and_who_looks_waits_on) {
+TEST(once_cell_model, a_reader_keeps_waiting_when_the_cell_is_empty_again) {
   expect_holds_everywhere("once_empty", [](execution& e) {
     auto& x = e.make<shared>();
     e.thread("fails", [&x] {
@@ -151,7 +151,7 @@ struct with_a_line : shared {
   canceller of_second{second.header()};
 };
 
-TEST(once_cell_model, a_turn_of_who_is_cancelled_goes_to_the_next) {
+TEST(once_cell_model, a_cancelled_waiter_passes_the_claim_to_the_next) {
   expect_holds_everywhere("once_cancel", [](execution& e) {
     auto& x = e.make<with_a_line>();
     add_workers(e, x.s, 1);
@@ -162,7 +162,7 @@ TEST(once_cell_model, a_turn_of_who_is_cancelled_goes_to_the_next) {
 }
 
 // All tasks that would make it are cancelled: it is free.
-TEST(once_cell_model, a_turn_that_nobody_takes_leaves_it_empty) {
+TEST(once_cell_model, a_claim_that_no_waiter_takes_leaves_the_cell_empty) {
   expect_holds_everywhere("once_nobody", [](execution& e) {
     auto& x = e.make<with_a_line>();
     add_workers(e, x.s, 1);
@@ -176,7 +176,7 @@ TEST(once_cell_model, a_turn_that_nobody_takes_leaves_it_empty) {
   });
 }
 
-TEST(once_cell_model, all_that_wait_see_it_beside_one_that_is_cancelled) {
+TEST(once_cell_model, waiters_see_the_value_although_another_waiter_is_cancelled) {
   expect_holds_everywhere("once_line", [](execution& e) {
     auto& x = e.make<with_a_line>();
     add_workers(e, x.s, 1);
@@ -192,7 +192,7 @@ TEST(once_cell_model, all_that_wait_see_it_beside_one_that_is_cancelled) {
 }
 
 // A thread that sees the value destroys the cell. The other may still be inside of fill().
-TEST(once_cell_model, who_sees_it_destroys_it) {
+TEST(once_cell_model, a_reader_that_sees_the_value_may_destroy_the_cell) {
   expect_holds_everywhere(
       "once_destroyed",
       [](execution& e) {

@@ -19,7 +19,7 @@ using model::watched;
 using testing::check;
 using testing::execution;
 
-TEST(oneshot_model, the_item_comes_with_what_was_done_before) {
+TEST(oneshot_model, the_receiver_sees_what_happened_before_the_send) {
   expect_holds_everywhere("oneshot_item", [](execution& e) {
     auto& before = e.make<base::cell<int>>();
     auto made = oneshot<int>();
@@ -34,7 +34,7 @@ TEST(oneshot_model, the_item_comes_with_what_was_done_before) {
   });
 }
 
-TEST(oneshot_model, one_goes_without) {
+TEST(oneshot_model, the_receiver_ends_when_the_sender_leaves_without_an_item) {
   expect_holds_everywhere("oneshot_without", [](execution& e) {
     auto& before = e.make<base::cell<int>>();
     auto made = oneshot<int>();
@@ -49,7 +49,7 @@ TEST(oneshot_model, one_goes_without) {
   });
 }
 
-TEST(oneshot_model, a_send_beside_the_receivers_end) {
+TEST(oneshot_model, an_item_sent_while_the_receiver_ends_is_destroyed_once) {
   struct scene {
     base::atomic<int> alive{0};
   };
@@ -78,7 +78,7 @@ TEST(oneshot_model, a_send_beside_the_receivers_end) {
   });
 }
 
-TEST(oneshot_model, two_and_two_without_a_limit) {
+TEST(oneshot_model, unbounded_delivers_each_item_once_to_two_receivers) {
   expect_holds_everywhere(
       "unbounded_two_and_two",
       [](execution& e) {
@@ -106,7 +106,7 @@ TEST(oneshot_model, two_and_two_without_a_limit) {
 }
 
 // A send that was admitted before the close arrives.
-TEST(oneshot_model, a_send_without_a_limit_beside_the_close) {
+TEST(oneshot_model, unbounded_delivers_an_item_accepted_before_the_close) {
   struct scene {
     pair_of<unbounded_sender<int>, unbounded_receiver<int>> halves = unbounded<int>();
     base::cell<int> sent;
@@ -132,7 +132,7 @@ task<void> gives_back(without_limit& x) {
   check(got.has_value() && x.halves.sender.try_send(*got) == send_status::sent, "nobody closes it");
 }
 
-TEST(oneshot_model, a_call_without_a_limit_reaches_the_next) {
+TEST(oneshot_model, unbounded_passes_on_the_wakeup_of_a_cancelled_receiver) {
   struct scene : without_limit {
     scene() {
       base::this_thread_locals().worker = &s.core();
@@ -171,7 +171,7 @@ void expect_seen(const char* name, Learns learns) {
   });
 }
 
-TEST(oneshot_model, a_sender_that_learns_of_the_end_sees_what_was_done_before) {
+TEST(oneshot_model, a_sender_that_sees_the_close_sees_what_happened_before_it) {
   expect_seen("oneshot_seen_closed", [](const auto& tx) { return tx.is_closed(); });
   expect_seen("oneshot_waits_for_close", [](auto& tx) {
     tx.blocking_closed();

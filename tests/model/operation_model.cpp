@@ -212,7 +212,7 @@ void expect_quiet(const world& w, std::initializer_list<const sleeper*> all) {
   for (const sleeper* each : all) check(each->wakes() + each->drops() == 1, "each waker ends once");
 }
 
-TEST(operation_model, what_was_started_is_completed_and_its_bytes_are_seen) {
+TEST(operation_model, a_started_operation_completes_and_its_bytes_are_seen) {
   struct scene : world {
     sleeper task;
     base::cell<int> buffer;
@@ -234,7 +234,7 @@ TEST(operation_model, what_was_started_is_completed_and_its_bytes_are_seen) {
 }
 
 // The buffer is freed when the cancelled task may free it: the kernel must not write into it after that.
-TEST(operation_model, the_buffer_of_who_cancels_is_not_touched_after_it) {
+TEST(operation_model, the_buffer_is_not_touched_after_a_cancel_has_returned) {
   struct scene : world {
     sleeper task;
     base::cell<int> buffer;
@@ -258,7 +258,7 @@ TEST(operation_model, the_buffer_of_who_cancels_is_not_touched_after_it) {
 
 // The kernel drops the operation, since its submitting thread has gone. It is given again, and would never
 // end. The cancel arrives anywhere on this way.
-TEST(operation_model, a_cancel_is_not_lost_to_one_that_is_given_again) {
+TEST(operation_model, a_cancel_is_not_lost_when_its_operation_is_resubmitted) {
   struct scene : world {
     sleeper task;
     base::cell<int> buffer;
@@ -282,7 +282,7 @@ TEST(operation_model, a_cancel_is_not_lost_to_one_that_is_given_again) {
   expect_holds(at_random("operation_again random"), body);
 }
 
-TEST(operation_model, what_the_kernel_drops_is_given_again) {
+TEST(operation_model, an_operation_that_the_kernel_drops_is_resubmitted) {
   struct scene : world {
     sleeper task;
     base::cell<int> buffer;
@@ -303,7 +303,7 @@ TEST(operation_model, what_the_kernel_drops_is_given_again) {
 }
 
 // The kernel has space for one: the others stand in a line, and one of them gives up.
-TEST(operation_model, a_line_moves_on_and_may_be_left) {
+TEST(operation_model, queued_operations_are_submitted_and_can_be_cancelled) {
   struct scene : world {
     scene() : world(1) { most_blocked = 1; }
     sleeper first;
@@ -337,7 +337,7 @@ TEST(operation_model, a_line_moves_on_and_may_be_left) {
 }
 
 // A slot is reused while the cancel of its old operation is in the kernel; an old completion comes once more.
-TEST(operation_model, late_cancels_and_stale_completions_meet_nobody) {
+TEST(operation_model, late_cancels_and_stale_completions_do_not_affect_a_reused_slot) {
   struct scene : world {
     sleeper old_task;
     sleeper new_task;
@@ -372,7 +372,7 @@ TEST(operation_model, late_cancels_and_stale_completions_meet_nobody) {
 
 // A thread prepares and goes to sleep: that thread flushes, or another one was faster. A refused flush is
 // repeated by the next thread that checks.
-TEST(operation_model, two_who_prepare_and_a_kernel_that_refuses) {
+TEST(operation_model, a_refused_submission_is_repeated_by_the_next_thread) {
   struct scene : world {
     sleeper first;
     sleeper second;
@@ -403,7 +403,7 @@ TEST(operation_model, two_who_prepare_and_a_kernel_that_refuses) {
 }
 
 // The queue is full and the kernel takes nothing: the cancel is owed, and submitted when there is space.
-TEST(operation_model, a_cancel_that_finds_no_room_is_owed) {
+TEST(operation_model, a_cancel_that_finds_no_queue_space_is_submitted_later) {
   struct scene : world {
     scene() { core.room = 1; }
     sleeper task;
@@ -428,7 +428,7 @@ TEST(operation_model, a_cancel_that_finds_no_room_is_owed) {
 }
 
 // The same, but the operation ends by itself meanwhile: nothing is owed any more, and its slot is free.
-TEST(operation_model, a_cancel_that_is_owed_goes_with_its_operation) {
+TEST(operation_model, a_deferred_cancel_is_dropped_when_its_operation_ends) {
   struct scene : world {
     scene() { core.room = 1; }
     sleeper first;
@@ -463,7 +463,7 @@ TEST(operation_model, a_cancel_that_is_owed_goes_with_its_operation) {
 }
 
 // The queue is full of a refused cancel of an ended operation: a flush alone moves the line on.
-TEST(operation_model, a_line_moves_on_with_a_flush) {
+TEST(operation_model, a_flush_alone_submits_queued_operations) {
   struct scene : world {
     scene() { core.room = 1; }
     sleeper first;
@@ -504,7 +504,7 @@ struct curious {
   static constexpr waker_vtable vtable{touch, touch, clone, touch};
 };
 
-TEST(operation_model, nobody_is_woken_or_dropped_under_the_lock) {
+TEST(operation_model, no_waker_is_called_or_dropped_under_the_lock) {
   struct scene : world {
     scene() : world(1) {}
     curious who{&office};
@@ -540,7 +540,7 @@ struct noted : world {
   static constexpr waker_vtable vtable{wake, wake, clone, drop};
 };
 
-TEST(operation_model, none_in_flight_means_that_what_the_wakers_did_is_seen) {
+TEST(operation_model, a_thread_that_sees_none_in_flight_sees_what_the_wakers_did) {
   const auto body = [](execution& e) {
     auto& s = e.make<noted>();
     operation* const op = s.office.take();

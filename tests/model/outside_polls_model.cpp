@@ -116,7 +116,7 @@ void add_watcher(execution& e, watched& w) {
   });
 }
 
-TEST(outside_polls_model, the_task_of_a_poll_is_not_that_of_another_one) {
+TEST(outside_polls_model, a_watcher_never_attributes_a_task_to_another_poll) {
   const auto body = [](execution& e) {
     watched& w = e.make<watched>();
     e.thread("runner", [&w] {

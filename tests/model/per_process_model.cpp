@@ -35,7 +35,7 @@ struct scene {
   }
 };
 
-TEST(per_process_model, one_makes_it_and_all_see_it) {
+TEST(per_process_model, one_thread_makes_the_value_and_all_see_it) {
   const auto body = [](execution& e) {
     auto& s = e.make<scene>();
     e.thread("first", [&s] {
@@ -54,7 +54,7 @@ TEST(per_process_model, one_makes_it_and_all_see_it) {
 }
 
 // The parent has made it, or one of its threads, which is not here, was about to when it forked.
-TEST(per_process_model, a_fork_makes_it_anew) {
+TEST(per_process_model, a_forked_process_makes_the_value_anew) {
   for (const std::uint64_t left : {std::uint64_t{7}, 7 | per_process::making}) {
     const auto body = [left](execution& e) {
       auto& s = e.make<scene>(left);

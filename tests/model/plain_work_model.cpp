@@ -58,7 +58,7 @@ struct world {
   thread_pool pool;
 };
 
-TEST(plain_work_model, run_or_cancelled_and_waited_for) {
+TEST(plain_work_model, ends_once_when_a_cancel_races_with_its_run) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(watched_threads(1));
     auto& handle = e.make<work<void>>(w.pool.submit(w.of[0].function()));
@@ -73,7 +73,7 @@ TEST(plain_work_model, run_or_cancelled_and_waited_for) {
   expect_holds(pool_at_random("plain_cancel pct"), body);
 }
 
-TEST(plain_work_model, waited_for_by_threads_and_by_a_list) {
+TEST(plain_work_model, wakes_threads_that_wait_for_it_alone_or_in_a_list) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(watched_threads(1));
     auto& handle = e.make<work<void>>(w.pool.submit(w.of[0].function()));
@@ -94,7 +94,7 @@ TEST(plain_work_model, waited_for_by_threads_and_by_a_list) {
 }
 
 // It searches for every job that can be found, while some are submitted.
-TEST(plain_work_model, found_once_they_lie_in_a_queue) {
+TEST(plain_work_model, can_be_cancelled_as_soon_as_it_is_queued) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(watched_threads(1));
     e.thread("submitter", [&w] {
@@ -112,7 +112,7 @@ TEST(plain_work_model, found_once_they_lie_in_a_queue) {
   expect_holds(pool_at_random("plain_found pct"), body);
 }
 
-TEST(plain_work_model, asked_to_stop_as_it_ends) {
+TEST(plain_work_model, ends_once_when_a_stop_races_with_its_end) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(watched_threads(1));
     auto& handle = e.make<work<void>>(w.pool.submit(w.of[0].function()));
@@ -131,7 +131,7 @@ TEST(plain_work_model, asked_to_stop_as_it_ends) {
 }
 
 // The second job reuses the first one's slot, and is given up. The thread of the first must not go for it.
-TEST(plain_work_model, the_thread_that_is_given_up_is_the_one_that_runs_it) {
+TEST(plain_work_model, a_force_stop_gives_up_only_the_thread_that_runs_the_job) {
   const auto body = [](execution& e) {
     pool_options two = watched_threads(2);
     two.min_threads = 2;
@@ -182,7 +182,7 @@ TEST(plain_work_model, a_thread_that_is_given_up_leaves_nothing_outstanding) {
 }
 
 // The same for a resumed coroutine: it runs already, and may be given up once its seat names it.
-TEST(plain_work_model, a_coroutine_that_goes_on_and_is_given_up_leaves_nothing_outstanding) {
+TEST(plain_work_model, a_resumed_coroutine_that_is_given_up_leaves_nothing_outstanding) {
   const auto body = [](execution& e) {
     pool_options at_once = watched_threads(1);
     at_once.force_grace = std::chrono::nanoseconds(0);
@@ -216,7 +216,7 @@ TEST(plain_work_model, a_coroutine_that_goes_on_and_is_given_up_leaves_nothing_o
 }
 
 // An abandoned thread has slots of its own, and comes back long after the end of the pool.
-TEST(plain_work_model, what_a_lost_thread_kept_goes_back) {
+TEST(plain_work_model, the_slots_kept_by_a_lost_thread_are_returned) {
   const auto body = [](execution& e) {
     auto& go = e.make<signal>();
     e.thread("owner", [&go] {
@@ -237,7 +237,7 @@ TEST(plain_work_model, what_a_lost_thread_kept_goes_back) {
 }
 
 // Each is refused, or comes to an end.
-TEST(plain_work_model, submitted_as_the_pool_ends) {
+TEST(plain_work_model, is_refused_or_ends_when_submitted_during_shutdown) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(watched_threads(1));
     auto& accepted = e.make<int>(0);
@@ -261,7 +261,7 @@ TEST(plain_work_model, submitted_as_the_pool_ends) {
   expect_holds(pool_at_random("plain_end pct"), body);
 }
 
-TEST(plain_work_model, submitted_by_each_other) {
+TEST(plain_work_model, can_be_submitted_by_another_job) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(watched_threads(2));
     w.pool | [&w, with = luggage{}] {
@@ -290,7 +290,7 @@ TEST(plain_work_model, the_last_waker_destroys_the_callback_that_the_other_one_h
 }
 
 // Two jobs come as the pool starts, one of them in the long way: neither begins before the start.
-TEST(plain_work_model, what_is_submitted_as_the_pool_starts_sees_what_was_done_before) {
+TEST(plain_work_model, a_job_submitted_during_the_start_sees_what_happened_before_it) {
   const auto body = [](execution& e) {
     pool_options held = watched_threads(1);
     held.start = start_mode::suspended;
@@ -315,7 +315,7 @@ TEST(plain_work_model, what_is_submitted_as_the_pool_starts_sees_what_was_done_b
 }
 
 // The deadline passes as the last work ends.
-TEST(plain_work_model, a_wait_that_is_late_and_finds_the_pool_idle_sees_what_the_works_did) {
+TEST(plain_work_model, a_late_wait_idle_that_succeeds_sees_what_the_jobs_did) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(watched_threads(1));
     w.pool | w.of[0].function();

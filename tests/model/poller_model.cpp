@@ -22,7 +22,7 @@ using model::expect_holds_everywhere;
 using testing::check;
 using testing::execution;
 
-TEST(poller_model, one_holder_at_a_time_and_each_sees_the_last) {
+TEST(poller_model, the_token_has_one_holder_that_sees_what_the_previous_one_did) {
   struct shared {
     poller turn;
     base::cell<int> driver_state;
@@ -135,7 +135,7 @@ TEST(poller_model, an_unpark_reaches_the_driver) {
 }
 
 // Only the parker's word, or only the driver's, is read: either brings what the claimer did before.
-TEST(poller_model, an_unpark_and_an_interrupt_each_bring_what_came_before_them) {
+TEST(poller_model, an_unpark_and_an_interrupt_publish_what_happened_before_them) {
   const auto of_parker = [](execution& e) {
     auto& bed = e.make<parker>();
     auto& before = e.make<base::cell<int>>(0);

@@ -108,17 +108,21 @@ void expect_late(std::string_view name, way awaits) {
   expect_holds(with_timers(name), body);
 }
 
-TEST(pool_cause_model, a_deadline_that_a_job_has_inherited) {
+TEST(pool_cause_model, timeout_reports_a_deadline_that_the_job_has_inherited) {
   expect_late("pool_cause_coroutine", awaits_coroutine);
 }
-TEST(pool_cause_model, a_deadline_of_the_task_alone) { expect_late("pool_cause_function", awaits_function); }
-TEST(pool_cause_model, a_deadline_that_calls_off_a_job_before) {
+TEST(pool_cause_model, timeout_reports_a_deadline_that_only_the_task_has) {
+  expect_late("pool_cause_function", awaits_function);
+}
+TEST(pool_cause_model, timeout_reports_a_deadline_that_cancels_a_predecessor) {
   expect_late("pool_cause_after", awaits_successor);
 }
-TEST(pool_cause_model, a_deadline_before_the_next_attempt) {
+TEST(pool_cause_model, timeout_reports_a_deadline_before_the_next_attempt) {
   expect_late("pool_cause_retry", awaits_next_attempt);
 }
-TEST(pool_cause_model, a_deadline_of_a_chain) { expect_late("pool_cause_chain", awaits_in_a_child); }
+TEST(pool_cause_model, timeout_reports_a_deadline_of_a_chain_of_tasks) {
+  expect_late("pool_cause_chain", awaits_in_a_child);
+}
 
 task<> waits(way awaits) {
   thread_pool p(patient());
@@ -142,8 +146,10 @@ void expect_cancelled(std::string_view name, way awaits) {
   expect_holds(with_timers(name), body);
 }
 
-TEST(pool_cause_model, a_cancellation) { expect_cancelled("pool_cause_cancel", awaits_function); }
-TEST(pool_cause_model, a_cancellation_of_a_chain) {
+TEST(pool_cause_model, join_reports_a_cancellation_of_a_task_that_awaits_a_job) {
+  expect_cancelled("pool_cause_cancel", awaits_function);
+}
+TEST(pool_cause_model, join_reports_a_cancellation_of_a_chain_of_tasks) {
   expect_cancelled("pool_cause_cancel_chain", awaits_in_a_child);
 }
 

@@ -68,7 +68,7 @@ struct world {
   }
 };
 
-TEST(pool_dependency_model, registered_while_the_other_ends) {
+TEST(pool_dependency_model, a_job_is_registered_while_its_predecessor_ends) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     w.submit_one(0);
@@ -85,7 +85,7 @@ TEST(pool_dependency_model, registered_while_the_other_ends) {
   expect_holds(pool_at_random("after_end pct"), body);
 }
 
-TEST(pool_dependency_model, registered_while_the_other_is_cancelled_or_fails) {
+TEST(pool_dependency_model, a_job_fails_if_its_predecessor_fails_during_the_registration) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     w.submit_one(0, true);
@@ -104,7 +104,7 @@ TEST(pool_dependency_model, registered_while_the_other_is_cancelled_or_fails) {
 }
 
 // Two predecessors, one of which fails: the last one to end finds that, and the job fails once.
-TEST(pool_dependency_model, one_of_two_fails) {
+TEST(pool_dependency_model, a_job_fails_once_if_one_of_two_predecessors_fails) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(2));
     w.submit_one(0);
@@ -120,7 +120,7 @@ TEST(pool_dependency_model, one_of_two_fails) {
 }
 
 // Nothing but the count of ends orders the first predecessor before the job: the flags publish nothing.
-TEST(pool_dependency_model, the_last_predecessor_to_end_has_seen_the_first) {
+TEST(pool_dependency_model, a_job_sees_what_the_first_of_two_predecessors_did) {
   struct flags {
     base::atomic<bool> all_are_there{false};
     base::atomic<bool> first_is_done{false};
@@ -196,7 +196,7 @@ TEST(pool_dependency_model, a_diamond_that_is_cancelled) {
 }
 
 // The waiting job is cancelled while its predecessor ends.
-TEST(pool_dependency_model, cancelled_while_it_is_blocked) {
+TEST(pool_dependency_model, a_blocked_job_is_cancelled_while_its_predecessor_ends) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     w.submit_one(0);
@@ -218,7 +218,7 @@ TEST(pool_dependency_model, cancelled_while_it_is_blocked) {
 }
 
 // A failure claims it beside a cancel: one of them gets it.
-TEST(pool_dependency_model, cancelled_while_the_other_fails) {
+TEST(pool_dependency_model, a_blocked_job_is_stopped_while_its_predecessor_fails) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     w.submit_one(0, true);
@@ -235,7 +235,7 @@ TEST(pool_dependency_model, cancelled_while_the_other_fails) {
 }
 
 // The predecessor's handle is dropped at once. The job that names its id may then get its slot.
-TEST(pool_dependency_model, after_an_id_whose_slot_is_used_again) {
+TEST(pool_dependency_model, a_predecessor_id_stays_valid_when_its_slot_is_reused) {
   for (const bool fails : {false, true}) {
     const auto body = [fails](execution& e) {
       auto& w = e.make<world>(few_threads(1));
@@ -256,7 +256,7 @@ TEST(pool_dependency_model, after_an_id_whose_slot_is_used_again) {
 }
 
 // Two reserved ids, each submitted after the other: one of the two is refused, and changes nothing.
-TEST(pool_dependency_model, a_circle_is_refused_to_one) {
+TEST(pool_dependency_model, one_of_two_submits_that_close_a_cycle_is_refused) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     const std::array ids{w.pool.reserve(), w.pool.reserve()};
@@ -308,7 +308,7 @@ class turns final : public observer {
 };
 
 // A job submits another one: until that has ended the pool is not idle.
-TEST(pool_dependency_model, idle_when_nothing_is_left) {
+TEST(pool_dependency_model, wait_idle_returns_after_nested_jobs_have_ended) {
   const auto body = [](execution& e) {
     auto& heard = e.make<turns>();
     auto& w = e.make<world>(few_threads(2));
@@ -341,7 +341,7 @@ TEST(pool_dependency_model, idle_when_nothing_is_left) {
 
 // Two threads submit jobs, and a third waits for idleness in a loop: each wait ends, after all that was
 // submitted before it.
-TEST(pool_dependency_model, idle_while_works_come) {
+TEST(pool_dependency_model, wait_idle_returns_while_other_jobs_are_submitted) {
   const auto body = [](execution& e) {
     auto& heard = e.make<turns>();
     auto& w = e.make<world>(few_threads(1));
@@ -417,7 +417,7 @@ class task_like {
 
 // Two tasks wait until the pool is idle, each for a job of its own, while a third thread cancels. Each wait
 // ends, and not before the job of its thread.
-TEST(pool_dependency_model, idle_for_tasks_while_works_come) {
+TEST(pool_dependency_model, wait_idle_of_tasks_returns_while_other_jobs_are_submitted) {
   const auto body = [](execution& e) {
     auto& w = e.make<bare_world>(few_threads(1));
     for (unsigned p = 0; p < 2; ++p) {
@@ -436,7 +436,7 @@ TEST(pool_dependency_model, idle_for_tasks_while_works_come) {
 }
 
 // Two tasks wait for a group; one gives up; a member joins. The other's wait ends with the last member.
-TEST(pool_dependency_model, rest_of_a_group_for_tasks) {
+TEST(pool_dependency_model, a_task_waits_for_a_group_until_its_last_member_has_ended) {
   const auto body = [](execution& e) {
     auto& w = e.make<bare_world>(few_threads(1));
     auto& stays = e.make<task_like>();

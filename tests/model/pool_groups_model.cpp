@@ -43,7 +43,7 @@ struct group_world {
   }
 };
 
-TEST(pool_groups_model, joins_while_it_ends) {
+TEST(pool_groups_model, a_job_joins_a_group_while_it_ends) {
   const auto body = [](execution& e) {
     auto& w = e.make<group_world>(few_threads(1));
     w.submit(0, "");
@@ -78,7 +78,7 @@ TEST(pool_groups_model, a_plain_job_joins_while_it_ends) {
 }
 
 // Two threads change their minds about the same job, while it ends.
-TEST(pool_groups_model, joins_and_leaves_at_once) {
+TEST(pool_groups_model, two_threads_add_and_remove_a_job_while_it_ends) {
   const auto body = [](execution& e) {
     auto& w = e.make<group_world>(few_threads(1));
     w.submit(0, "");
@@ -96,7 +96,7 @@ TEST(pool_groups_model, joins_and_leaves_at_once) {
 }
 
 // A job that waits for a place is taken out of its group, and cancelled, at once.
-TEST(pool_groups_model, leaves_while_it_is_parked) {
+TEST(pool_groups_model, a_job_leaves_its_group_while_it_is_parked) {
   const auto body = [](execution& e) {
     auto& w = e.make<group_world>(few_threads(1));
     w.pool.limit_group("g", 1);
@@ -111,7 +111,7 @@ TEST(pool_groups_model, leaves_while_it_is_parked) {
 }
 
 // A job that the group's pause holds goes on after it has left the group.
-TEST(pool_groups_model, leaves_a_paused_group) {
+TEST(pool_groups_model, a_job_that_leaves_a_paused_group_continues) {
   for (const pause_mode mode : {pause_mode::running_only, pause_mode::queued_too}) {
     const auto body = [mode](execution& e) {
       pool_options how = few_threads(1);
@@ -178,12 +178,12 @@ void comes_into_the_group_that_it_waits_for(const std::string& name, F enter) {
   expect_holds(pool_at_random(name + " pct"), body);
 }
 
-TEST(pool_groups_model, joins_the_group_that_it_waits_for) {
+TEST(pool_groups_model, wait_fails_when_its_job_joins_the_group_that_it_waits_for) {
   comes_into_the_group_that_it_waits_for(
       "join_waiter", [](group_world& w) { static_cast<void>(w.of[0].handle.join_group("g")); });
 }
 
-TEST(pool_groups_model, is_related_to_the_group_that_it_waits_for) {
+TEST(pool_groups_model, wait_fails_when_its_group_becomes_part_of_the_awaited_group) {
   comes_into_the_group_that_it_waits_for("relate_waiter", [](group_world& w) { w.pool.relate("g", "own"); });
 }
 

@@ -67,7 +67,7 @@ struct world {
   std::vector<std::uint64_t> ids;
 };
 
-TEST(pool_slots_model, what_all_have_left_is_given_back) {
+TEST(pool_slots_model, an_empty_segment_is_returned_and_reused) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>();
     const std::uint32_t before = w.pool->memory.segments_held();
@@ -109,7 +109,7 @@ TEST(pool_slots_model, an_old_id_is_known_and_leads_to_no_other_work) {
   expect_holds(pool_at_random("slots_reader pct"), body);
 }
 
-TEST(pool_slots_model, a_pool_that_ends_while_a_segment_leaves_goes_once) {
+TEST(pool_slots_model, pool_memory_is_freed_once_if_a_segment_is_returned_meanwhile) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>();
     e.thread("owner", [&w] { w.drop_all(); });
@@ -119,7 +119,7 @@ TEST(pool_slots_model, a_pool_that_ends_while_a_segment_leaves_goes_once) {
   expect_holds(pool_at_random("slots_end pct"), body);
 }
 
-TEST(pool_slots_model, two_threads_that_empty_segments_give_each_back_once) {
+TEST(pool_slots_model, two_threads_return_each_emptied_segment_once) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>();
     e.thread("first", [&w] { w.drop_all(); });

@@ -51,7 +51,7 @@ void submit_in_vain(world& w) {
   }
 }
 
-TEST(pool_submit_model, who_waits_for_one_that_is_refused) {
+TEST(pool_submit_model, a_wait_for_a_refused_job_ends) {
   expect_holds("refused_wait", [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     e.thread("submitter", [&w] { submit_in_vain(w); });
@@ -62,7 +62,7 @@ TEST(pool_submit_model, who_waits_for_one_that_is_refused) {
   });
 }
 
-TEST(pool_submit_model, who_waits_in_a_list_for_one_that_is_refused) {
+TEST(pool_submit_model, a_wait_any_for_a_refused_job_ends) {
   expect_holds("refused_any", [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     e.thread("submitter", [&w] { submit_in_vain(w); });
@@ -76,7 +76,7 @@ TEST(pool_submit_model, who_waits_in_a_list_for_one_that_is_refused) {
   });
 }
 
-TEST(pool_submit_model, what_comes_after_one_that_is_refused_fails) {
+TEST(pool_submit_model, the_successor_of_a_refused_job_fails) {
   expect_holds("refused_after", [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     e.thread("submitter", [&w] { submit_in_vain(w); });
@@ -95,7 +95,7 @@ TEST(pool_submit_model, what_comes_after_one_that_is_refused_fails) {
 }
 
 // The job ignores the stop, and ends only after it was given up or cancelled.
-TEST(pool_submit_model, forced_while_it_is_submitted) {
+TEST(pool_submit_model, a_job_is_force_stopped_while_it_is_submitted) {
   expect_holds("forced_early", [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     record& r = w.of[0];
@@ -155,7 +155,7 @@ pool_options not_started() {
   return how;
 }
 
-TEST(pool_submit_model, a_circle_beside_a_submit) {
+TEST(pool_submit_model, no_cycle_of_two_jobs_forms_during_a_submit) {
   expect_holds("circle_by_name", [](execution& e) {
     auto& w = e.make<world>(not_started());
     const work_id reserved = w.pool.reserve();
@@ -164,7 +164,7 @@ TEST(pool_submit_model, a_circle_beside_a_submit) {
 }
 
 // One more lies between the two.
-TEST(pool_submit_model, a_circle_of_three_beside_a_submit) {
+TEST(pool_submit_model, no_cycle_of_three_jobs_forms_during_a_submit) {
   expect_holds("circle_of_three", [](execution& e) {
     auto& w = e.make<world>(not_started());
     const work_id reserved = w.pool.reserve();

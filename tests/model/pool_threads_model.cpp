@@ -42,7 +42,7 @@ void refuse(testing::options& o, unsigned threads) { o.thread_failures = threads
 // A job that has begun just before the end is asked to stop, and need not be forced.
 
 // A work that was submitted, and has begun, just before the end is asked to stop, and need not be forced.
-TEST(pool_threads_model, the_pools_end_reaches_what_was_submitted_just_before) {
+TEST(pool_threads_model, a_shutdown_asks_a_job_submitted_just_before_to_stop) {
   const auto body = [](execution& e) {
     pool_options how = few_threads(1);
     how.min_threads = 1;
@@ -71,7 +71,7 @@ TEST(pool_threads_model, the_pools_end_reaches_what_was_submitted_just_before) {
 // ---- refused ----------------------------------------------------------------------------------------------
 
 // Up to three starts fail: that of the job, the keeper's, and the first that the waiter asks for.
-TEST(pool_threads_model, who_waits_tries_for_a_thread) {
+TEST(pool_threads_model, a_waiter_retries_a_failed_thread_start) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     e.thread("submitter", [&w] {
@@ -90,7 +90,7 @@ TEST(pool_threads_model, who_waits_tries_for_a_thread) {
 }
 
 // A thread for a job cannot be started beside the end: no retry after it, and no timer is left armed.
-TEST(pool_threads_model, a_start_that_is_refused_beside_the_end_is_not_tried_again) {
+TEST(pool_threads_model, a_thread_start_that_fails_during_shutdown_is_not_retried) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     record& r = w.of[0];
@@ -113,7 +113,7 @@ TEST(pool_threads_model, a_start_that_is_refused_beside_the_end_is_not_tried_aga
 }
 
 // A thread that sleeps already, on a word, on a bell, or until the pool is idle, is woken.
-TEST(pool_threads_model, who_sleeps_is_told_that_threads_are_missing) {
+TEST(pool_threads_model, a_sleeping_waiter_is_woken_when_a_thread_start_fails) {
   enum class on : std::uint8_t { word, bell, epoch };
   for (const auto& [what, name] : {std::pair(on::word, "threads_told"),
                                    std::pair(on::bell, "threads_told_any"),
@@ -164,7 +164,7 @@ struct hides_from_thieves {
 };
 
 // The first job holds the thread of the queue. The second is in that queue, and the first waits for it.
-TEST(pool_threads_model, a_thief_takes_over_what_a_queue_does_not_give_it) {
+TEST(pool_threads_model, a_thread_takes_over_a_queue_that_gives_thieves_nothing) {
   const auto body = [](execution& e) {
     pool_options how = few_threads(2);
     how.custom = custom_queue::of<hides_from_thieves>();
@@ -196,7 +196,7 @@ struct blocks {
 };
 
 // It is given up while it waits or unwinds. The end does not wait for its frame, which lives longer.
-TEST(pool_threads_model, a_coroutine_that_unwinds_does_not_hold_the_end_up) {
+TEST(pool_threads_model, a_shutdown_does_not_wait_for_a_coroutine_that_unwinds) {
   const auto body = [](execution& e) {
     pool_options how = few_threads(1);
     how.force_grace = 0ns;

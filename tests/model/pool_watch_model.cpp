@@ -91,7 +91,7 @@ watch_options at_most(unsigned most) {
 }
 
 // A job waits for a watch with an item that goes on. Its grace is longer than anything here.
-TEST(pool_watch_model, a_force_stop_gets_a_work_out_of_a_wait_for_a_watch) {
+TEST(pool_watch_model, a_force_stop_ends_a_job_that_waits_for_a_watch) {
   const auto body = [](execution& e) {
     pool_options how = few_threads(2);
     how.force_grace = 1h;
@@ -111,7 +111,7 @@ TEST(pool_watch_model, a_force_stop_gets_a_work_out_of_a_wait_for_a_watch) {
 }
 
 // The pool starts without a thread for the item or for the clock: the waiter learns of it, and tries.
-TEST(pool_watch_model, a_waiter_for_a_watch_is_told_that_threads_are_missing) {
+TEST(pool_watch_model, a_waiter_for_a_watch_is_woken_when_a_thread_start_fails) {
   const auto body = [](execution& e) {
     pool_options how = few_threads(1);
     how.start = start_mode::suspended;
@@ -130,7 +130,7 @@ TEST(pool_watch_model, a_waiter_for_a_watch_is_told_that_threads_are_missing) {
 }
 
 // A push beside an end: a thread takes the waiting item, and waits for the group, or for the pool, cover it.
-TEST(pool_watch_model, nobody_returns_before_what_was_pushed_has_run) {
+TEST(pool_watch_model, a_wait_for_group_or_pool_returns_after_pushed_items_have_run) {
   for (const bool idle : {false, true}) {
     const auto body = [idle](execution& e) {
       auto& w = e.make<world>(few_threads(1));
@@ -161,7 +161,7 @@ TEST(pool_watch_model, nobody_returns_before_what_was_pushed_has_run) {
 }
 
 // One at a time: either a push or the end of a job starts the next.
-TEST(pool_watch_model, pushes_and_ends) {
+TEST(pool_watch_model, a_push_or_the_end_of_a_job_starts_the_next_item) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(2));
     w.begin(at_most(1));
@@ -182,7 +182,7 @@ TEST(pool_watch_model, pushes_and_ends) {
 }
 
 // More than one wait when a work ends, and there are threads for them.
-TEST(pool_watch_model, no_more_than_so_many) {
+TEST(pool_watch_model, no_more_than_the_allowed_number_of_jobs_run_at_once) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(2));
     w.begin(at_most(1));
@@ -197,7 +197,7 @@ TEST(pool_watch_model, no_more_than_so_many) {
 }
 
 // Two threads, two at a time; a third takes items out of the source beside the watch.
-TEST(pool_watch_model, two_at_a_time_and_one_who_takes) {
+TEST(pool_watch_model, each_item_runs_once_although_a_thread_takes_one_from_the_source) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(2));
     w.push(0);
@@ -221,7 +221,7 @@ TEST(pool_watch_model, two_at_a_time_and_one_who_takes) {
 }
 
 // It fails, comes back behind the other, and runs again; then no wait is left.
-TEST(pool_watch_model, comes_back_while_another_comes_in) {
+TEST(pool_watch_model, a_failed_item_returns_to_the_source_and_runs_again) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     w.begin(at_most(1), true);
@@ -239,7 +239,7 @@ TEST(pool_watch_model, comes_back_while_another_comes_in) {
 }
 
 // A stop while an item comes in and another one ends: then nothing begins, and what has not run is there.
-TEST(pool_watch_model, stopped_while_items_come) {
+TEST(pool_watch_model, no_item_is_run_after_a_stop_that_races_with_pushes) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     w.begin(at_most(2));
@@ -263,7 +263,7 @@ TEST(pool_watch_model, stopped_while_items_come) {
 }
 
 // No thread would run it: so a stop of the watch also cancels a job that is being made.
-TEST(pool_watch_model, stopped_before_the_pool_has_started) {
+TEST(pool_watch_model, a_stop_before_the_pool_starts_returns_items_to_the_source) {
   const auto body = [](execution& e) {
     pool_options how = few_threads(1);
     how.start = start_mode::suspended;
@@ -285,7 +285,7 @@ TEST(pool_watch_model, stopped_before_the_pool_has_started) {
 }
 
 // Two threads stop the watch at once, one of them also the running jobs: both go through one list.
-TEST(pool_watch_model, stopped_by_two) {
+TEST(pool_watch_model, two_concurrent_stops_lose_no_item) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     w.begin(at_most(3));
@@ -306,7 +306,7 @@ TEST(pool_watch_model, stopped_by_two) {
 }
 
 // One watch ends, and another one begins, while items are on their way back and in.
-TEST(pool_watch_model, one_after_the_other) {
+TEST(pool_watch_model, a_second_watch_runs_what_the_first_has_left) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     w.begin(at_most(2));
@@ -334,7 +334,7 @@ TEST(pool_watch_model, one_after_the_other) {
 }
 
 // A job is cancelled from outside, by its group, while it begins: its item is run in the end.
-TEST(pool_watch_model, cancelled_from_outside) {
+TEST(pool_watch_model, an_item_whose_job_is_cancelled_is_run_in_the_end) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     watch_options how = at_most(1);
@@ -357,7 +357,7 @@ TEST(pool_watch_model, cancelled_from_outside) {
 }
 
 // After the end of the watch, objects that its body refers to may be destroyed.
-TEST(pool_watch_model, its_body_goes_with_it) {
+TEST(pool_watch_model, the_body_is_destroyed_with_the_watch) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     auto& gone = e.make<base::cell<int>>();
@@ -423,7 +423,7 @@ TEST(pool_watch_model, the_source_ends) {
 }
 
 // The job is abandoned while its function returns: the later of the two takes the item.
-TEST(pool_watch_model, given_up_while_it_returns) {
+TEST(pool_watch_model, a_job_is_abandoned_while_its_function_returns) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     w.one.emplace(watch_source(
@@ -460,7 +460,7 @@ TEST(pool_watch_model, given_up_while_it_returns) {
 }
 
 // Allocating a job fails once or twice: it is retried without a push or an end.
-TEST(pool_watch_model, without_memory_for_a_work) {
+TEST(pool_watch_model, a_failed_allocation_of_a_job_is_retried) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     e.thread("pusher", [&w] {
@@ -490,7 +490,7 @@ TEST(pool_watch_model, without_memory_for_a_work) {
 }
 
 // The same while the watch goes, and the pool ends: nothing is left that would be retried.
-TEST(pool_watch_model, without_memory_when_it_ends) {
+TEST(pool_watch_model, a_failed_allocation_is_not_retried_after_the_watch_ends) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     try {

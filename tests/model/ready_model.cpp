@@ -91,7 +91,7 @@ TEST(ready_model, each_entry_has_one_taker) {
 }
 
 // Each finds several fresh ones, while nothing is kept yet: the second puts its own behind the first one's.
-TEST(ready_model, two_takers_find_several) {
+TEST(ready_model, two_takers_take_each_of_several_entries_once) {
   const auto body = [](execution& e) {
     auto& r = e.make<room>();
     r.push(0, 0);
@@ -115,7 +115,7 @@ TEST(ready_model, two_takers_find_several) {
 }
 
 // A sleeper beside a pusher and a taker that leaves an entry: it sees the entry, or is woken.
-TEST(ready_model, nobody_sleeps_beside_what_is_ready) {
+TEST(ready_model, no_thread_sleeps_while_an_entry_is_ready) {
   const auto body = [](execution& e) {
     auto& r = e.make<room>();
     auto& slept = e.make<int>(0);

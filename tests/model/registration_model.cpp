@@ -134,7 +134,7 @@ void expect_no_stale_event(std::string_view name, std::uint32_t generation) {
   expect_holds(exhaustive(name, 4), body);
 }
 
-TEST(registration_model, a_stale_event_wakes_nobody_and_marks_nothing) {
+TEST(registration_model, a_stale_event_wakes_no_waiter_and_marks_nothing) {
   expect_no_stale_event("registration_stale", 0);
 }
 TEST(registration_model, the_last_generation_is_followed_by_the_first) {
@@ -142,7 +142,7 @@ TEST(registration_model, the_last_generation_is_followed_by_the_first) {
 }
 
 // A waiter that gives up takes its waker back, and not the event: the next waiter gets that.
-TEST(registration_model, who_gives_up_leaves_the_event) {
+TEST(registration_model, a_cancelled_waiter_leaves_the_event_to_the_next) {
   struct scene {
     connection c;
     listener gave_up;
@@ -194,7 +194,7 @@ struct curious {
   static constexpr waker_vtable vtable{wake, wake, clone, wake};
 };
 
-TEST(registration_model, nobody_is_woken_or_dropped_under_the_lock) {
+TEST(registration_model, no_waker_is_called_or_dropped_under_the_lock) {
   const auto body = [](execution& e) {
     auto& slot = e.make<registration>();
     auto& who = e.make<curious>(&slot);
@@ -244,7 +244,7 @@ TEST(registration_model, an_end_and_waits_do_not_miss_each_other) {
 }
 
 // A byte comes beside the end: the reader gets it or not, and never sleeps. A try is not disturbed.
-TEST(registration_model, an_end_beside_an_event_and_a_try) {
+TEST(registration_model, a_reader_ends_when_an_end_races_with_an_event) {
   const auto body = [](execution& e) {
     auto& s = e.make<closable>();
     const std::uint32_t now = generation_of(s.c.slot.open(0));
@@ -259,7 +259,7 @@ TEST(registration_model, an_end_beside_an_event_and_a_try) {
 }
 
 // The slot of the closed descriptor has a new one, which has not ended; the old events are stale.
-TEST(registration_model, what_was_opened_after_an_end_has_not_ended) {
+TEST(registration_model, a_descriptor_opened_after_an_end_has_not_ended) {
   struct scene {
     registration slot;
     listener old_one;
@@ -344,7 +344,7 @@ struct byte_stream {
   }
 };
 
-TEST(registration_model, who_has_read_all_may_wait_but_not_for_an_end_that_has_come) {
+TEST(registration_model, a_reader_that_has_drained_the_stream_does_not_miss_its_end) {
   const auto body = [](execution& e) {
     auto& s = e.make<byte_stream>();
     const std::uint32_t now = generation_of(s.slot.open(0));
@@ -362,7 +362,7 @@ TEST(registration_model, who_has_read_all_may_wait_but_not_for_an_end_that_has_c
 
 // An error that a try has reported may be gone: the next try would block, and must be able to wait. A lasting
 // condition stays for later waiters, however often it was consumed.
-TEST(registration_model, what_lasts_refuses_only_those_who_have_not_tried) {
+TEST(registration_model, a_lasting_event_refuses_a_wait_only_before_a_try) {
   struct scene {
     registration slot;
     listener reader;
@@ -388,7 +388,7 @@ TEST(registration_model, what_lasts_refuses_only_those_who_have_not_tried) {
   expect_holds(exhaustive("registration_lasts", 4), body);
 }
 
-TEST(registration_model, an_end_wakes_nobody_under_the_lock) {
+TEST(registration_model, an_end_calls_no_waker_under_the_lock) {
   const auto body = [](execution& e) {
     auto& slot = e.make<registration>();
     auto& who = e.make<curious>(&slot);

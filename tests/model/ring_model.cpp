@@ -184,7 +184,7 @@ TEST(ring_model, a_batch_is_stolen_from) {
 }
 
 // A thief's own ring is robbed while it steals: it may seem empty, and yet have little space or none.
-TEST(ring_model, a_thief_is_robbed) {
+TEST(ring_model, a_thief_is_stolen_from_while_it_steals) {
   const auto body = [](execution& e) {
     auto& w = e.make<workshop<4>>();
     for (int id = 1; id <= 4; ++id) w.push(0, id);
@@ -275,7 +275,7 @@ void rob_and_push(workshop<4>& w, std::size_t at) {
   w.steal(at, (at + 2) % 3);
 }
 
-TEST(ring_model, three_workers_rob_each_other) {
+TEST(ring_model, three_workers_steal_from_each_other) {
   const auto body = [](execution& e) {
     auto& w = e.make<workshop<4>>();
     for (std::size_t at = 0; at < 3; ++at) e.thread("worker", [&w, at] { rob_and_push(w, at); });

@@ -48,7 +48,7 @@ task<> with_a_name(task<> work) {
   co_await std::move(work);
 }
 
-TEST(runtime_ends_model, whoever_ends_within_the_grace_is_not_disturbed) {
+TEST(runtime_ends_model, a_shielded_task_that_ends_within_the_grace_is_not_interrupted) {
   const auto body = [](execution& e) {
     e.thread("root", [] {
       runtime rt(two_workers());
@@ -168,18 +168,18 @@ void an_end_is_unseen(const char* name, task<> (*work)(signal&, bool&), const ru
 }
 
 // Before any task is refused, or cancelled by a thread that read the phase, all tasks know of the shutdown.
-TEST(runtime_ends_model, a_sender_goes_with_its_receiver) {
+TEST(runtime_ends_model, a_sender_does_not_see_the_end_of_its_receiver_in_a_shutdown) {
   an_end_is_unseen("ends_sender", sends, two_workers());
 }
-TEST(runtime_ends_model, a_sender_that_suspends_late_goes_with_its_receiver) {
+TEST(runtime_ends_model, a_sender_that_suspends_late_does_not_see_the_end_of_its_receiver) {
   an_end_is_unseen("ends_late_sender", sends_late, two_workers());
 }
-TEST(runtime_ends_model, an_awaiter_goes_with_its_closure) {
+TEST(runtime_ends_model, an_awaiter_does_not_see_the_end_of_its_closure_in_a_shutdown) {
   an_end_is_unseen("ends_awaiter", calls_until_the_end, one_worker());
 }
 
 // The root of block_on(): no worker takes it out of a queue, so it has only what was announced.
-TEST(runtime_ends_model, a_root_goes_with_the_task_that_it_hears_of) {
+TEST(runtime_ends_model, a_root_does_not_see_the_end_of_its_task_in_a_shutdown) {
   const auto body = [](execution& e) {
     auto& in = e.make<signal>();
     auto& is_there = e.make<signal>();
@@ -234,10 +234,10 @@ void a_clean_up_has_its_limit(const char* name, task<> (*work)(signal&)) {
   expect_holds(whole(name), body);
 }
 
-TEST(runtime_ends_model, a_clean_up_that_a_shutdown_without_a_grace_begins_has_its_limit) {
+TEST(runtime_ends_model, a_clean_up_begun_by_a_shutdown_without_grace_runs_to_its_end) {
   a_clean_up_has_its_limit("ends_clean_up", waits_after);
 }
-TEST(runtime_ends_model, a_clean_up_that_begins_in_a_shutdown_without_a_grace_has_its_limit) {
+TEST(runtime_ends_model, a_clean_up_that_begins_during_a_shutdown_runs_to_its_end) {
   a_clean_up_has_its_limit("ends_clean_up_by_itself", ends_when_children_are_refused);
 }
 
@@ -248,7 +248,7 @@ struct cancels_at_its_end {
 };
 
 // The root of block_on() is in no worker's queue. A task that was cancelled because of the phase cancels it.
-TEST(runtime_ends_model, a_clean_up_of_a_root_has_its_limit) {
+TEST(runtime_ends_model, a_clean_up_of_a_root_runs_to_its_end) {
   const auto body = [](execution& e) {
     auto& in = e.make<signal>();
     auto& is_there = e.make<signal>();
@@ -361,7 +361,7 @@ TEST(runtime_ends_model, a_closure_that_returns_within_the_grace_is_waited_for) 
 }
 
 // A closure runs until it is cancelled. The sweep finds it, or it reads the phase: no whole grace.
-TEST(runtime_ends_model, a_closure_that_begins_beside_a_shutdown_hears_of_it) {
+TEST(runtime_ends_model, a_closure_that_begins_during_a_shutdown_is_cancelled) {
   const auto body = [](execution& e) {
     e.thread("root", [] {
       runtime rt(one_worker());
@@ -438,7 +438,7 @@ TEST(runtime_ends_model, a_closure_that_comes_too_late_ends_at_once) {
 
 // A plain thread waits for a place in the pool. The closure in that place waits for the thread. The thread is
 // woken when the end begins, so the closure returns within the grace.
-TEST(runtime_ends_model, who_waits_for_a_place_hears_of_the_end) {
+TEST(runtime_ends_model, a_thread_that_waits_for_queue_space_is_woken_by_the_shutdown) {
   const auto body = [](execution& e) {
     auto& between = e.make<handover>();
     auto& through = e.make<signal>();
@@ -491,7 +491,7 @@ void throw_at_nobody(runtime& rt) {
   rt.block_on([]() -> task<> { co_await sleep_for(1ms); });
 }
 
-TEST(runtime_ends_model, exceptions_that_nobody_takes_are_reported_once) {
+TEST(runtime_ends_model, unhandled_exceptions_are_reported_once) {
   const quiet here;
   const auto body = [](execution& e) {
     e.thread("root", [] {
@@ -506,7 +506,7 @@ TEST(runtime_ends_model, exceptions_that_nobody_takes_are_reported_once) {
   expect_holds(whole("ends_unhandled"), body);
 }
 
-TEST(runtime_ends_model, exceptions_that_nobody_takes_are_given_to_a_function) {
+TEST(runtime_ends_model, unhandled_exceptions_are_passed_to_the_callback) {
   static base::atomic<unsigned> heard;
   const auto body = [](execution& e) {
     // relaxed, all. A sum of threads that have ended.
@@ -583,7 +583,7 @@ TEST(runtime_ends_model, tasks_that_go_on_spawning_are_refused) {
 }
 
 // A thread that joins a queued task runs it; its entry stays in the queue until a worker removes it.
-TEST(runtime_ends_model, a_queue_that_still_has_an_entry_of_a_task_that_has_ended) {
+TEST(runtime_ends_model, a_shutdown_tolerates_a_queue_entry_of_an_ended_task) {
   const auto body = [](execution& e) {
     e.thread("root", [] {
       runtime_options o = one_worker();
@@ -682,7 +682,7 @@ void expect_ends_are_seen(testing::options o, base::nanoseconds span) {
   });
 }
 
-TEST(runtime_ends_model, no_task_alive_means_that_what_all_did_is_seen) {
+TEST(runtime_ends_model, a_thread_that_sees_no_task_alive_sees_what_all_tasks_did) {
   expect_ends_are_seen(model::exhaustive("ends_none_alive"), 24h);
   testing::options late = model::exhaustive("ends_none_alive_late");
   late.early_timeouts = 1;

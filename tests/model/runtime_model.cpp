@@ -76,7 +76,7 @@ task<> spawns_and_waits() {
 }
 
 // A shutdown beside tasks that sleep, join and have not begun, a closure, and a thread that goes on spawning.
-TEST(runtime_model, a_shutdown_against_everything) {
+TEST(runtime_model, a_shutdown_ends_all_tasks_while_a_thread_keeps_spawning) {
   const auto body = [](execution& e) {
     auto& between = e.make<handover>();
     e.thread("root", [&between] {
@@ -99,7 +99,7 @@ TEST(runtime_model, a_shutdown_against_everything) {
 }
 
 // The same with that one spawn alone: it is counted before the books are closed, or refused.
-TEST(runtime_model, a_shutdown_beside_a_spawn_from_outside) {
+TEST(runtime_model, a_task_spawned_from_outside_during_a_shutdown_is_cancelled) {
   const auto body = [](execution& e) {
     auto& between = e.make<handover>();
     auto& spawns = e.make<model::signal>();
@@ -120,7 +120,7 @@ TEST(runtime_model, a_shutdown_beside_a_spawn_from_outside) {
 }
 
 // The end of a runtime that cannot start all of its threads.
-TEST(runtime_model, a_runtime_without_all_of_its_threads_leaves_nothing) {
+TEST(runtime_model, a_runtime_that_cannot_start_all_threads_leaks_nothing) {
   const model::quiet here;
   const auto body = [](execution& e) {
     e.thread("root", [] {

@@ -55,7 +55,7 @@ TEST(runtime_threads_model, idle_threads_take_closures_and_leave) {
 }
 
 // A caller that has awaited a closure may have its place at once.
-TEST(runtime_threads_model, a_closure_that_was_awaited_has_given_its_place_on) {
+TEST(runtime_threads_model, an_awaited_closure_has_freed_its_place_for_the_next) {
   const auto body = [](execution& e) {
     e.thread("root", [] {
       runtime_options o = one_worker();
@@ -108,7 +108,7 @@ TEST(runtime_threads_model, closures_wait_for_a_thread_that_cannot_be_had) {
 }
 
 // The same from outside, when all workers and the watchdog sleep.
-TEST(runtime_threads_model, closures_that_wait_for_a_thread_get_the_watchdog_up) {
+TEST(runtime_threads_model, closures_that_wait_for_a_thread_wake_the_watchdog) {
   const quiet here;
   const auto body = [](execution& e) {
     e.thread("root", [] {
@@ -164,7 +164,7 @@ TEST(runtime_threads_model, tasks_that_block_lend_their_roles) {
 }
 
 // The root of block_on has no role to lend, and no thread helps it.
-TEST(runtime_threads_model, the_root_blocks) {
+TEST(runtime_threads_model, the_root_of_block_on_may_block_in_a_join) {
   const auto body = [](execution& e) {
     e.thread("root", [] {
       runtime rt(two_workers());
@@ -249,7 +249,7 @@ void spawn_one_that_blocks(runtime& rt, signal& go) {
 }
 
 // The only other thread is called for the closure that the task awaits. It must run that, then the role.
-TEST(runtime_threads_model, a_role_that_is_offered_leaves_a_thread_for_the_closure_that_its_task_joins) {
+TEST(runtime_threads_model, an_offered_role_leaves_a_thread_for_the_closure_that_is_joined) {
   const quiet here;
   const auto body = [](execution& e) {
     e.thread("root", [] {
@@ -337,7 +337,7 @@ task<account> more_closures_than_places() {
 }
 
 // One thread, one place to wait in. A task is refused at once, with a reason; what was accepted is run.
-TEST(runtime_threads_model, closures_for_which_there_is_no_place_end_with_a_reason) {
+TEST(runtime_threads_model, closures_that_find_the_queue_full_are_refused_with_a_reason) {
   const auto body = [](execution& e) {
     e.thread("root", [] {
       runtime_options o = one_worker();
@@ -392,7 +392,7 @@ TEST(runtime_threads_model, plain_threads_wait_for_a_place) {
 
 // A blocking task takes the only thread from the closures, or tries to. When the thread is back, or another
 // start failed, a place is free again. The first closure lasts until a thread has found that.
-TEST(runtime_threads_model, a_place_that_comes_back_is_told_of) {
+TEST(runtime_threads_model, a_waiter_is_woken_when_queue_space_becomes_free) {
   const quiet here;
   const auto body = [](execution& e) {
     auto& between = e.make<handover>();
@@ -426,7 +426,7 @@ TEST(runtime_threads_model, a_place_that_comes_back_is_told_of) {
 }
 
 // The thread that brings the closure runs it itself: a plain one, a worker's, or one of the pool.
-TEST(runtime_threads_model, callers_run_what_finds_no_place) {
+TEST(runtime_threads_model, callers_run_closures_when_the_queue_is_full) {
   const quiet here;
   const auto body = [](execution& e) {
     e.thread("root", [] {
@@ -460,7 +460,7 @@ TEST(runtime_threads_model, the_watchdog_sleeps_and_is_woken) {
 }
 
 // The watchdog is about to sleep. Meanwhile a worker wakes up, a thread start fails, or the end comes.
-TEST(runtime_threads_model, the_watchdog_lies_down_against_everything) {
+TEST(runtime_threads_model, the_watchdog_misses_no_event_while_it_falls_asleep) {
   const quiet here;
   const auto body = [](execution& e) {
     e.thread("root", [] {
@@ -482,7 +482,7 @@ TEST(runtime_threads_model, the_watchdog_lies_down_against_everything) {
 }
 
 // A task keeps its worker: the one in the worker's slot moves to the other; the first is reported once.
-TEST(runtime_threads_model, who_stays_in_a_poll_is_reported_and_robbed) {
+TEST(runtime_threads_model, a_long_poll_is_reported_and_its_worker_is_stolen_from) {
   const quiet here;
   const auto body = [](execution& e) {
     auto& go = e.make<signal>();
@@ -550,7 +550,7 @@ TEST(runtime_threads_model, a_root_that_stays_in_a_poll_is_reported) {
 }
 
 // The watchdog is about to fall asleep when the root begins or goes on.
-TEST(runtime_threads_model, the_watchdog_lies_down_against_a_root) {
+TEST(runtime_threads_model, the_watchdog_sees_a_root_that_begins_while_it_falls_asleep) {
   const quiet here;
   const auto body = [](execution& e) {
     e.thread("root", [] {

@@ -47,7 +47,7 @@ TEST(scope_model, two_children_end_beside_each_other) {
   });
 }
 
-TEST(scope_model, the_body_waits_for_one_and_drops_another) {
+TEST(scope_model, the_scope_waits_for_an_awaited_and_for_a_forked_child) {
   expect_holds_everywhere("scope_body_waits", [](execution& e) {
     auto& h = e.make<household>();
     start_scope(e, h, 2, [&h](scope& c) -> task<int> {
@@ -82,7 +82,7 @@ TEST(scope_model, two_children_fail_beside_each_other) {
       1);
 }
 
-TEST(scope_model, what_is_closed_takes_no_more) {
+TEST(scope_model, a_closed_scope_refuses_new_children) {
   expect_holds_everywhere("scope_closed", [](execution& e) {
     auto& h = e.make<household>();
     auto work = [](household& all) -> task<int> {
@@ -103,7 +103,7 @@ TEST(scope_model, what_is_closed_takes_no_more) {
 }
 
 // The parent is cancelled, and leaves, while a foreign thread gives it a failure.
-TEST(scope_model, a_failure_of_a_stranger_meets_a_parent_that_unwinds) {
+TEST(scope_model, a_dropped_handle_reports_a_failure_to_a_parent_that_unwinds) {
   expect_holds_everywhere(
       "scope_stranger_unwinds",
       [](execution& e) {
@@ -130,7 +130,7 @@ TEST(scope_model, a_failure_of_a_stranger_meets_a_parent_that_unwinds) {
       1);
 }
 
-TEST(scope_model, a_failure_whose_handle_is_dropped_meanwhile) {
+TEST(scope_model, a_failure_whose_handle_is_dropped_fails_the_scope) {
   expect_holds_everywhere("scope_drop_fails", [](execution& e) {
     auto& h = e.make<household>();
     start_scope(e, h, 2, [&h](scope& c) -> task<int> {
@@ -146,7 +146,7 @@ TEST(scope_model, a_failure_whose_handle_is_dropped_meanwhile) {
   });
 }
 
-TEST(scope_model, a_failure_whose_handle_has_left_is_dropped_by_a_stranger) {
+TEST(scope_model, a_failure_whose_handle_another_thread_drops_is_reported_once) {
   expect_holds_everywhere("scope_stranger_drops", [](execution& e) {
     auto& h = e.make<household>();
     start_scope(e, h, 1, [&h](scope& c) -> task<int> {
@@ -166,7 +166,7 @@ TEST(scope_model, a_failure_whose_handle_has_left_is_dropped_by_a_stranger) {
   });
 }
 
-TEST(scope_model, a_failure_that_a_stranger_takes_is_nobody_elses) {
+TEST(scope_model, a_failure_that_another_thread_joins_does_not_fail_the_scope) {
   expect_holds_everywhere("scope_stranger_takes", [](execution& e) {
     auto& h = e.make<household>();
     start_scope(e, h, 1, [&h](scope& c) -> task<int> {

@@ -102,7 +102,7 @@ task<void> passes_on(shared& x) {
 
 // ---- threads
 
-TEST(select_model, a_thread_takes_one_and_the_other_stays) {
+TEST(select_model, a_thread_takes_one_of_two_items_and_leaves_the_other) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>();
     e.thread("selects", [&x] {
@@ -121,7 +121,7 @@ TEST(select_model, a_thread_takes_one_and_the_other_stays) {
 }
 
 // One wake: a thread that has read the word and misses the change would sleep for ever.
-TEST(select_model, a_thread_that_is_told_once_sees_what_has_changed) {
+TEST(select_model, a_thread_that_is_woken_once_sees_what_has_changed) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>();
     e.thread("selects", [&x] {
@@ -135,7 +135,7 @@ TEST(select_model, a_thread_that_is_told_once_sees_what_has_changed) {
   expect_holds(o, body);
 }
 
-TEST(select_model, what_a_threads_loser_was_called_for_reaches_the_next) {
+TEST(select_model, a_wakeup_for_a_losing_case_of_a_thread_goes_to_the_next_waiter) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(2U);
     e.thread("selects", [&x] {
@@ -153,7 +153,7 @@ TEST(select_model, what_a_threads_loser_was_called_for_reaches_the_next) {
 }
 
 // A grant from before the timeout counts; no grant is lost.
-TEST(select_model, a_late_thread_has_taken_nothing) {
+TEST(select_model, a_blocking_select_that_times_out_takes_nothing) {
   struct scene {
     sync::semaphore permits{0};
     sync::semaphore others{0};
@@ -181,7 +181,7 @@ TEST(select_model, a_late_thread_has_taken_nothing) {
 }
 
 // A try that does not wait is invisible to other threads.
-TEST(select_model, a_look_keeps_nothing_from_who_waits) {
+TEST(select_model, try_select_takes_no_wakeup_from_a_waiter) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(2U);
     e.thread("waits", [&x] { check(x.a.receiver.blocking_recv() == 1U, "there is one for it"); });
@@ -224,7 +224,7 @@ struct waits_in_both : shared {
 };
 
 // Both channels wake it before it has run: the waiter behind it gets the other item.
-TEST(select_model, what_the_loser_was_called_for_reaches_the_next) {
+TEST(select_model, a_wakeup_for_a_losing_case_of_a_task_goes_to_the_next_waiter) {
   const auto body = [](execution& e) {
     auto& x = e.make<waits_in_both<task<void> (*)(shared&)>>(passes_on);
     add_workers(e, x.s, 1);
@@ -241,7 +241,7 @@ TEST(select_model, what_the_loser_was_called_for_reaches_the_next) {
   expect_holds_everywhere("select_behind", body);
 }
 
-TEST(select_model, a_cancelled_one_has_taken_nothing_and_passes_on) {
+TEST(select_model, a_cancelled_select_takes_nothing_and_passes_its_wakeup_on) {
   const auto body = [](execution& e) {
     auto& x = e.make<waits_in_both<task<void> (*)(shared&)>>(passes_on);
     add_workers(e, x.s, 1);
@@ -257,7 +257,7 @@ TEST(select_model, a_cancelled_one_has_taken_nothing_and_passes_on) {
 }
 
 // Its turn may come to an end before any case has been tried.
-TEST(select_model, cancelled_at_its_beginning_it_has_taken_nothing) {
+TEST(select_model, a_select_that_is_cancelled_as_it_begins_takes_nothing) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>();
     x.send_to_a(1);
@@ -275,7 +275,7 @@ TEST(select_model, cancelled_at_its_beginning_it_has_taken_nothing) {
   expect_holds_for_each_order("select_untried", body, 3);
 }
 
-TEST(select_model, a_close_of_either_is_heard) {
+TEST(select_model, a_close_of_either_channel_ends_the_select) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>();
     auto& ends = e.make<base::atomic<int>>(0);
@@ -308,7 +308,7 @@ TEST(select_model, a_close_of_either_is_heard) {
 }
 
 // A granted place, and a granted permit: the loser hands it to the next.
-TEST(select_model, what_a_loser_was_granted_is_handed_on) {
+TEST(select_model, a_grant_to_a_losing_case_is_passed_on) {
   struct scene {
     sync::semaphore permits{0};
     sync::notify n;
@@ -384,7 +384,7 @@ TEST(select_model, a_task_that_loses_can_be_awaited_afterwards) {
 }
 
 // A cancelled one waits for the ends of all of them.
-TEST(select_model, cancelled_its_tasks_have_ended_before_it) {
+TEST(select_model, a_cancelled_select_ends_after_the_tasks_that_it_awaits) {
   struct scene {
     model::model_event never;
     model::model_event nor_this;

@@ -79,7 +79,7 @@ TEST(semaphore_model, one_permit_is_a_lock) {
 }
 
 // A waiter sees what was done before the release: also before the first of two that each give a part.
-TEST(semaphore_model, parts_of_two_releases_bring_along_what_was_done_before) {
+TEST(semaphore_model, a_waiter_sees_what_happened_before_each_of_two_releases) {
   struct scene : shared {
     scene() : shared(0) {}
     base::cell<int> left;
@@ -129,7 +129,7 @@ struct with_a_line : shared {
   }
 };
 
-TEST(semaphore_model, who_is_cancelled_passes_on_its_part_or_its_grant) {
+TEST(semaphore_model, a_cancelled_waiter_passes_on_its_partial_or_full_grant) {
   const auto body = [](execution& e) {
     auto& x = e.make<with_a_line>();
     add_workers(e, x.s, 1);
@@ -145,7 +145,7 @@ TEST(semaphore_model, who_is_cancelled_passes_on_its_part_or_its_grant) {
 }
 
 // Without a release: the part of the first is all that the second needs.
-TEST(semaphore_model, a_part_that_is_given_back_serves_the_next) {
+TEST(semaphore_model, a_partial_grant_of_a_cancelled_waiter_goes_to_the_next) {
   const auto body = [](execution& e) {
     auto& x = e.make<with_a_line>();
     add_workers(e, x.s, 1);
@@ -162,7 +162,7 @@ task<void> takes_and_gives_back(shared& x, std::uint64_t n) {
 }
 
 // One release: what the first does not use must reach the second.
-TEST(semaphore_model, a_grant_that_is_passed_on_serves_the_next) {
+TEST(semaphore_model, a_grant_of_a_cancelled_waiter_goes_to_the_next) {
   struct scene : shared {
     scene() : shared(1) {}
     watched<void> first{s, takes_and_gives_back(*this, 2)};
@@ -206,7 +206,7 @@ struct with_one_permit : shared {
 };
 
 // A release has seen a waiter, and finds none; then a third thread takes the permit in passing.
-TEST(semaphore_model, a_permit_that_is_put_down_brings_along_what_was_done_before) {
+TEST(semaphore_model, a_permit_released_without_a_waiter_publishes_what_happened_before) {
   const auto body = [](execution& e) {
     auto& x = e.make<with_one_permit>();
     add_workers(e, x.s, 1);
@@ -221,7 +221,7 @@ TEST(semaphore_model, a_permit_that_is_put_down_brings_along_what_was_done_befor
   expect_holds(at_random("semaphore_put_down random"), body);
 }
 
-TEST(semaphore_model, who_comes_by_does_not_overtake) {
+TEST(semaphore_model, try_acquire_does_not_overtake_waiters) {
   const auto body = [](execution& e) {
     auto& x = e.make<with_a_line>();
     add_workers(e, x.s, 1);
@@ -236,7 +236,7 @@ TEST(semaphore_model, who_comes_by_does_not_overtake) {
   expect_holds(at_random("semaphore_overtake random"), body);
 }
 
-TEST(semaphore_model, a_thread_gives_up_with_a_part) {
+TEST(semaphore_model, a_waiter_that_times_out_returns_its_partial_grant) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(1U);
     auto& got = e.make<base::cell<bool>>();
@@ -256,7 +256,7 @@ TEST(semaphore_model, a_thread_gives_up_with_a_part) {
 }
 
 // Both limits pass at once: a grant from before the waiter has given up counts.
-TEST(semaphore_model, a_thread_is_granted_while_it_gives_up) {
+TEST(semaphore_model, a_grant_that_races_with_a_timeout_is_not_lost) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(0U);
     auto& never = e.make<semaphore>(0U);
@@ -273,7 +273,7 @@ TEST(semaphore_model, a_thread_is_granted_while_it_gives_up) {
   expect_holds(at_random("semaphore_both_late random"), body);
 }
 
-TEST(semaphore_model, closed_beside_waits_and_releases) {
+TEST(semaphore_model, a_close_that_races_with_waits_and_releases_loses_no_permit) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(0U);
     auto& a = e.make<base::cell<bool>>();
@@ -293,7 +293,7 @@ TEST(semaphore_model, closed_beside_waits_and_releases) {
 }
 
 // Granted its permit, it destroys the semaphore, while the giver may still be inside of release().
-TEST(semaphore_model, who_is_granted_destroys_it) {
+TEST(semaphore_model, a_granted_waiter_may_destroy_the_semaphore) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(0U);
     e.thread("giver", [&x] { x.sem->release(); });
@@ -307,7 +307,7 @@ TEST(semaphore_model, who_is_granted_destroys_it) {
 }
 
 // More waiters than one release wakes at once. The last to leave destroys it, perhaps while the giver wakes.
-TEST(semaphore_model, who_leaves_last_destroys_it_though_many_are_woken) {
+TEST(semaphore_model, the_last_of_many_woken_waiters_may_destroy_the_semaphore) {
   struct scene : shared {
     scene() : shared(0) {
       base::this_thread_locals().worker = &s.core();

@@ -84,7 +84,7 @@ TEST(shared_mutex_model, writers_and_readers_exclude_each_other) {
   });
 }
 
-TEST(shared_mutex_model, who_comes_by_takes_it_or_is_refused) {
+TEST(shared_mutex_model, try_lock_takes_the_mutex_or_is_refused) {
   expect_holds_everywhere("shared_by", [](execution& e) {
     auto& x = e.make<shared>();
     auto& got = e.make<base::cell<int>>();
@@ -102,7 +102,7 @@ TEST(shared_mutex_model, who_comes_by_takes_it_or_is_refused) {
   });
 }
 
-TEST(shared_mutex_model, tasks_and_threads_stand_in_one_line) {
+TEST(shared_mutex_model, tasks_and_threads_wait_in_one_queue) {
   expect_holds_everywhere("shared_mixed", [](execution& e) {
     auto& x = e.make<shared>();
     auto& a = e.make<watched<void>>(x.s, task_writes(x));
@@ -150,7 +150,7 @@ TEST(shared_mutex_model, a_writer_that_is_cancelled_lets_the_readers_behind_it_i
 }
 
 // The same in threads, by the writer's limit. The reader behind sees an earlier writer only through the lock.
-TEST(shared_mutex_model, a_writer_that_is_late_lets_the_readers_behind_it_in) {
+TEST(shared_mutex_model, a_writer_that_times_out_lets_the_readers_behind_it_in) {
   expect_holds_everywhere("shared_late_writer", [](execution& e) {
     auto& x = e.make<shared>();
     auto& wrote = e.make<base::atomic<int>>(0);
@@ -177,7 +177,7 @@ TEST(shared_mutex_model, a_writer_that_is_late_lets_the_readers_behind_it_in) {
   });
 }
 
-TEST(shared_mutex_model, whoever_is_cancelled_the_others_get_it) {
+TEST(shared_mutex_model, the_others_get_the_lock_when_a_reader_or_writer_is_cancelled) {
   expect_holds_everywhere("shared_cancel_writer", [](execution& e) {
     auto& x = e.make<reader_in_front>();
     add_workers(e, x.s, 1);
@@ -250,7 +250,7 @@ TEST(shared_mutex_model, a_downgrade_lets_the_readers_in_and_keeps_writers_out) 
 }
 
 // The reader in line makes the downgrade take the list's lock; the barging reader takes only the word.
-TEST(shared_mutex_model, a_reader_that_comes_by_after_a_downgrade_sees_what_was_written) {
+TEST(shared_mutex_model, try_lock_shared_after_a_downgrade_sees_what_was_written) {
   expect_holds_everywhere("shared_downgrade_by", [](execution& e) {
     auto& x = e.make<shared>();
     e.thread("downgrades", [&x] {
@@ -266,7 +266,7 @@ TEST(shared_mutex_model, a_reader_that_comes_by_after_a_downgrade_sees_what_was_
 }
 
 // The last to leave destroys it. Another may still be inside its unlock, or leaving the line.
-TEST(shared_mutex_model, who_leaves_last_destroys_it) {
+TEST(shared_mutex_model, the_last_owner_may_destroy_the_mutex_while_another_unlocks) {
   struct scene : shared {
     base::atomic<int> owners{0};
     void leave(bool by_writing) {
@@ -301,7 +301,7 @@ TEST(shared_mutex_model, who_leaves_last_destroys_it) {
 }
 
 // A late waiter proves by try_lock that it is free, and destroys it. The last reader may still be leaving.
-TEST(shared_mutex_model, who_gives_up_and_finds_it_free_destroys_it) {
+TEST(shared_mutex_model, a_timed_out_writer_that_locks_later_may_destroy_the_mutex) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>();
     auto& reads = e.make<base::atomic<int>>(0);
@@ -382,7 +382,7 @@ struct crowd : shared {
   std::optional<watched<void>> last;
 };
 
-TEST(shared_mutex_model, who_leaves_last_destroys_it_though_many_are_let_in) {
+TEST(shared_mutex_model, the_last_of_many_woken_readers_may_destroy_the_mutex) {
   expect_holds_everywhere("shared_crowd", [](execution& e) {
     auto& x = e.make<crowd>(false);
     add_workers(e, x.s, 1);
@@ -393,7 +393,7 @@ TEST(shared_mutex_model, who_leaves_last_destroys_it_though_many_are_let_in) {
 }
 
 // While the lock of the list is released, those in front may have come and gone, and the writer has it.
-TEST(shared_mutex_model, who_lets_many_in_looks_again_after_it_has_woken_some) {
+TEST(shared_mutex_model, an_unlock_that_wakes_many_readers_rechecks_between_batches) {
   expect_holds_everywhere("shared_crowd_writer", [](execution& e) {
     auto& x = e.make<crowd>(true);
     add_workers(e, x.s, 1);

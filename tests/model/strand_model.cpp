@@ -87,7 +87,7 @@ struct with_a_line : shared {
 };
 
 // The first is granted its turn already when the threads begin.
-TEST(strand_model, a_turn_of_who_is_cancelled_goes_to_the_next) {
+TEST(strand_model, a_cancelled_waiter_passes_its_turn_to_the_next) {
   expect_holds_everywhere("strand_cancel", [](execution& e) {
     auto& x = e.make<with_a_line>();
     add_workers(e, x.s, 1);
@@ -101,7 +101,7 @@ TEST(strand_model, a_turn_of_who_is_cancelled_goes_to_the_next) {
 }
 
 // Waiters are cancelled while a thread ends its turn.
-TEST(strand_model, who_is_cancelled_before_its_turn_leaves_the_line) {
+TEST(strand_model, a_waiter_cancelled_before_its_turn_leaves_the_queue) {
   expect_holds_everywhere("strand_leaves", [](execution& e) {
     auto& x = e.make<shared>();
     auto& task_in_line = e.make<watched<void>>(x.s, runs(x));
@@ -114,7 +114,7 @@ TEST(strand_model, who_is_cancelled_before_its_turn_leaves_the_line) {
 }
 
 // The task leaves the line as the turn ends: so there is no hand-off, and a thread takes the turn later.
-TEST(strand_model, a_turn_after_one_that_was_left_in_the_line_sees_the_turn_before) {
+TEST(strand_model, a_turn_sees_the_previous_turn_when_the_waiter_between_has_left) {
   expect_holds_everywhere("strand_comes_after", [](execution& e) {
     auto& x = e.make<shared>();
     auto& task_in_line = e.make<watched<void>>(x.s, runs(x));
@@ -149,7 +149,7 @@ TEST(strand_model, posts_take_their_places_in_order) {
 }
 
 // In each state of its task: not begun, in line, in its turn, at its end.
-TEST(strand_model, a_post_that_is_cancelled_gives_its_place_up) {
+TEST(strand_model, a_cancelled_post_leaves_the_queue) {
   expect_holds_everywhere("strand_post_cancelled", [](execution& e) {
     auto& x = e.make<shared>();
     auto& was_cancelled = e.make<base::cell<bool>>();
@@ -166,7 +166,7 @@ TEST(strand_model, a_post_that_is_cancelled_gives_its_place_up) {
 }
 
 // A join is behind all that came in, and admits none after it. Then the strand may be destroyed.
-TEST(strand_model, a_join_is_the_last) {
+TEST(strand_model, a_join_runs_last_and_admits_no_later_turn) {
   expect_holds_everywhere(
       "strand_join",
       [](execution& e) {
@@ -193,7 +193,7 @@ TEST(strand_model, a_join_is_the_last) {
 }
 
 // The last turn destroys it. The thread of the turn before may still be leaving.
-TEST(strand_model, who_joins_destroys_it) {
+TEST(strand_model, a_joining_thread_may_destroy_the_strand) {
   expect_holds_everywhere(
       "strand_destroyed",
       [](execution& e) {

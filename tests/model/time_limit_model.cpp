@@ -62,7 +62,7 @@ void let_pass(execution& e, limited& x, base::time_point now) {
   });
 }
 
-TEST(time_limit_model, that_becomes_earlier_while_its_task_arms_its_timer) {
+TEST(time_limit_model, passes_when_it_is_moved_earlier_while_its_timer_is_armed) {
   expect_holds_everywhere("limit_earlier", [](execution& e) {
     auto& x = e.make<limited>();
     x.limit = time_limit::at(start_of_time + 1h);
@@ -78,7 +78,7 @@ TEST(time_limit_model, that_becomes_earlier_while_its_task_arms_its_timer) {
 }
 
 // The timer fires for the old time.
-TEST(time_limit_model, that_becomes_later_is_armed_again) {
+TEST(time_limit_model, is_armed_again_when_it_is_moved_later) {
   expect_holds_everywhere("limit_again", [](execution& e) {
     auto& x = e.make<limited>();
     x.s.have_timers(start_of_time);
@@ -94,7 +94,7 @@ TEST(time_limit_model, that_becomes_later_is_armed_again) {
   });
 }
 
-TEST(time_limit_model, that_is_reset_while_it_passes_does_one_of_both) {
+TEST(time_limit_model, passes_or_is_moved_when_a_reset_races_with_its_passing) {
   expect_holds_everywhere("limit_later", [](execution& e) {
     auto& x = e.make<limited>();
     x.s.have_timers(start_of_time);
@@ -112,7 +112,7 @@ TEST(time_limit_model, that_is_reset_while_it_passes_does_one_of_both) {
   });
 }
 
-TEST(time_limit_model, that_is_moved_by_two_threads_passes) {
+TEST(time_limit_model, passes_when_two_threads_move_it) {
   expect_holds_everywhere(
       "limit_two_movers",
       [](execution& e) {
@@ -128,7 +128,7 @@ TEST(time_limit_model, that_is_moved_by_two_threads_passes) {
       1);
 }
 
-TEST(time_limit_model, that_becomes_earlier_wakes_all_that_use_it) {
+TEST(time_limit_model, wakes_all_users_when_it_is_moved_earlier) {
   expect_holds_everywhere(
       "limit_two_users",
       [](execution& e) {
@@ -156,7 +156,7 @@ TEST(time_limit_model, that_becomes_earlier_wakes_all_that_use_it) {
 }
 
 // The mover has the last handle, and the task may end while it wakes it.
-TEST(time_limit_model, goes_with_the_last_that_uses_it) {
+TEST(time_limit_model, is_destroyed_with_its_last_user) {
   expect_holds_everywhere("limit_last_handle", [](execution& e) {
     auto& x = e.make<limited>();
     x.limit = time_limit::at(start_of_time + 1h);
@@ -173,7 +173,7 @@ TEST(time_limit_model, goes_with_the_last_that_uses_it) {
 }
 
 // No timeout uses it: the thread that drops the last handle sees what the other one has done.
-TEST(time_limit_model, goes_after_the_last_use_of_each_handle) {
+TEST(time_limit_model, is_destroyed_after_the_last_use_of_each_handle) {
   expect_holds_everywhere("limit_two_handles", [](execution& e) {
     auto& first = e.make<time_limit>(time_limit::at(due));
     auto& second = e.make<time_limit>(first);
@@ -212,10 +212,10 @@ void expect_that_children_end(std::string_view name, work what, int tasks) {
       1);
 }
 
-TEST(time_limit_model, around_a_scope_ends_the_children) {
+TEST(time_limit_model, ends_the_children_of_a_scope) {
   expect_that_children_end("limit_scope", in_a_scope, 2);
 }
-TEST(time_limit_model, around_a_group_ends_the_children) {
+TEST(time_limit_model, ends_the_children_of_a_group) {
   expect_that_children_end("limit_group", in_a_group, 3);
 }
 
@@ -231,7 +231,7 @@ task<int> under_a_deadline_and(limited& x) {
   co_return end.has_value() ? 1 : 0;
 }
 
-TEST(time_limit_model, inside_of_a_deadline_that_is_as_early) {
+TEST(time_limit_model, leaves_the_report_to_an_outer_deadline_of_the_same_time) {
   expect_holds_everywhere("limit_deadline_outside", [](execution& e) {
     auto& x = e.make<limited>();
     x.s.have_timers(start_of_time);
@@ -251,7 +251,7 @@ task<void> is_shielded(limited& x) {
   co_await x.event();
 }
 
-TEST(time_limit_model, that_passes_behind_the_shield_of_a_cancelled_task_lets_it_wait) {
+TEST(time_limit_model, does_not_end_the_shielded_wait_of_a_cancelled_task) {
   expect_holds_everywhere("limit_shield", [](execution& e) {
     auto& x = e.make<limited>();
     x.s.have_timers(start_of_time);

@@ -73,7 +73,7 @@ TEST(timer_model, the_owner_frees_as_soon_as_it_sees_the_node_fired) {
   });
 }
 
-TEST(timer_model, two_polls_and_a_stranger_that_cancels) {
+TEST(timer_model, two_polls_and_a_cancel_end_a_timer_once) {
   expect_holds_everywhere(
       "two polls",
       [](execution& e) {
@@ -109,7 +109,7 @@ TEST(timer_model, two_cancels_agree) {
   });
 }
 
-TEST(timer_model, the_owner_arms_elsewhere_while_a_stranger_cancels_and_a_poll_fires) {
+TEST(timer_model, the_owner_rearms_in_another_shard_during_a_cancel_and_a_poll) {
   expect_holds_everywhere(
       "moved",
       [](execution& e) {
@@ -131,7 +131,7 @@ TEST(timer_model, the_owner_arms_elsewhere_while_a_stranger_cancels_and_a_poll_f
       2);
 }
 
-TEST(timer_model, the_owner_arms_again_here_while_a_stranger_cancels_and_a_poll_fires) {
+TEST(timer_model, the_owner_rearms_in_the_same_shard_during_a_cancel_and_a_poll) {
   expect_holds_everywhere(
       "again",
       [](execution& e) {

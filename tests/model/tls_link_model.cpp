@@ -237,10 +237,10 @@ void expect_hears_of_what_a_reader_has_got(std::string_view name, sends* sender,
       1);
 }
 
-TEST(tls_link_model, a_writer_hears_of_what_a_reader_has_got) {
+TEST(tls_link_model, a_writer_continues_when_a_reader_has_received_bytes_for_it) {
   expect_hears_of_what_a_reader_has_got("tls_halves", writes, 7);
 }
-TEST(tls_link_model, one_that_finishes_hears_of_what_a_reader_has_got) {
+TEST(tls_link_model, a_finish_continues_when_a_reader_has_received_bytes_for_it) {
   expect_hears_of_what_a_reader_has_got("tls_halves_at_the_end", finishes, bye);
 }
 
@@ -289,11 +289,11 @@ TEST(tls_link_model, a_reader_that_answers_waits_for_its_turn) {
 }
 
 // There is space for both, and the reader does not wait for the turn: the owner of the turn sends the answer.
-TEST(tls_link_model, an_answer_goes_although_the_reader_waits_for_no_turn) {
+TEST(tls_link_model, an_answer_is_sent_although_the_reader_waits_for_no_turn) {
   expect_answers("tls_remark", plain_engine::remark, 1, 4);
 }
 // The second answer is made when the first is sent. Its sender may still have the turn and see no more.
-TEST(tls_link_model, an_answer_goes_that_is_made_while_another_one_is_sent) {
+TEST(tls_link_model, an_answer_made_while_another_is_sent_is_also_sent) {
   expect_answers("tls_two_remarks", plain_engine::remark, 2, 4, 2);
 }
 
@@ -425,10 +425,10 @@ void expect_a_rest_goes_with_a_reader(std::string_view name, sends* sender, int 
       1);
 }
 
-TEST(tls_link_model, the_rest_of_a_write_goes_with_a_reader) {
+TEST(tls_link_model, the_rest_of_a_cancelled_write_is_sent_by_a_reader) {
   expect_a_rest_goes_with_a_reader("tls_rest", writes, 7);
 }
-TEST(tls_link_model, the_rest_of_an_end_goes_with_a_reader) {
+TEST(tls_link_model, the_rest_of_a_cancelled_finish_is_sent_by_a_reader) {
   expect_a_rest_goes_with_a_reader("tls_rest_of_an_end", finishes, bye);
 }
 

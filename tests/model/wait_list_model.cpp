@@ -73,7 +73,7 @@ struct crowd {
   std::array<wait_node, N> nodes;
 };
 
-TEST(wait_list_model, a_list_is_destroyed_after_whoever_wakes_those_in_it_is_back) {
+TEST(wait_list_model, a_list_outlives_a_waking_thread_that_has_released_its_lock) {
   for (const bool all : {true, false}) {
     expect_holds_everywhere(
         all ? "wait_list_all" : "wait_list_each",
@@ -90,7 +90,7 @@ TEST(wait_list_model, a_list_is_destroyed_after_whoever_wakes_those_in_it_is_bac
 }
 
 // Both are away when the last one gives up.
-TEST(wait_list_model, and_after_all_of_them) {
+TEST(wait_list_model, a_list_outlives_two_waking_threads_that_have_released_its_lock) {
   expect_holds_everywhere("wait_list_two", [](execution& e) {
     auto& x = e.make<crowd<2 * batch + 1>>();
     e.thread("giver", [&x] { x.serve(); });
@@ -102,7 +102,7 @@ TEST(wait_list_model, and_after_all_of_them) {
   });
 }
 
-TEST(wait_list_model, all_who_waited_are_granted_though_the_lock_is_given_away) {
+TEST(wait_list_model, all_waiters_are_granted_although_the_lock_is_released_between) {
   expect_holds_everywhere("wait_list_many", [](execution& e) {
     auto& x = e.make<crowd<2 * batch + 1>>();
     e.thread("giver", [&x] { x.serve_all(); });

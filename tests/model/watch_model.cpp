@@ -91,7 +91,7 @@ TYPED_TEST(watch_model, a_value_is_whole_and_never_goes_back) {
 }
 
 // It waits after a check without the lock.
-TYPED_TEST(watch_model, who_waits_hears_of_each_value_that_it_has_not_seen) {
+TYPED_TEST(watch_model, a_waiter_is_woken_for_a_value_that_it_has_not_seen) {
   expect_holds_everywhere(this->named("hears"), [](execution& e) {
     auto made = watch(TypeParam::of(0));
     e.thread("sender", [tx = std::move(made.sender)]() mutable {
@@ -117,7 +117,7 @@ TYPED_TEST(watch_model, who_waits_hears_of_each_value_that_it_has_not_seen) {
   });
 }
 
-TYPED_TEST(watch_model, all_hear_of_it) {
+TYPED_TEST(watch_model, every_receiver_is_woken_by_a_send) {
   struct scene {
     TestFixture::halves made = watch(TypeParam::of(0));
     watch_receiver<TypeParam> other = made.receiver;
@@ -153,7 +153,7 @@ TYPED_TEST(watch_model, modifications_are_all_made) {
   });
 }
 
-TYPED_TEST(watch_model, a_close_lets_nothing_in_and_tells_who_waits) {
+TYPED_TEST(watch_model, a_close_refuses_values_and_wakes_waiters) {
   struct scene {
     TestFixture::halves made = watch(TypeParam::of(0));
     base::cell<int> before;
@@ -181,7 +181,7 @@ TYPED_TEST(watch_model, a_close_lets_nothing_in_and_tells_who_waits) {
   });
 }
 
-TYPED_TEST(watch_model, the_halves_go_in_any_order) {
+TYPED_TEST(watch_model, the_halves_can_be_destroyed_in_any_order) {
   expect_holds_everywhere(this->named("halves"), [](execution& e) {
     auto made = watch(TypeParam::of(0));
     e.thread("sender", [tx = std::move(made.sender)]() mutable {
@@ -235,7 +235,7 @@ TYPED_TEST(watch_model, a_cancelled_wait_has_seen_nothing) {
   });
 }
 
-TYPED_TEST(watch_model, a_late_wait_has_seen_nothing) {
+TYPED_TEST(watch_model, a_wait_that_times_out_has_seen_nothing) {
   struct scene {
     TestFixture::halves made = watch(TypeParam::of(0));
   };

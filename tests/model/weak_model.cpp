@@ -39,13 +39,13 @@ void expect_upgrade_holds(const char* name, Halves (*make)()) {
   });
 }
 
-TEST(weak_model, an_upgrade_beside_the_last_senders_end) {
+TEST(weak_model, an_upgrade_during_the_end_of_the_last_sender_loses_no_item) {
   expect_upgrade_holds("weak_bounded", +[] { return bounded<int>(1); });
   expect_upgrade_holds("weak_unbounded", +[] { return unbounded<int>(); });
 }
 
 // Two upgrades and the end, all at once: each that succeeds counts.
-TEST(weak_model, two_upgrades_beside_the_last_senders_end) {
+TEST(weak_model, each_successful_upgrade_of_two_keeps_the_channel_open) {
   expect_holds_everywhere("weak_two", [](execution& e) {
     auto made = bounded<int>(2);
     for (int i = 0; i < 2; ++i)
@@ -67,7 +67,7 @@ TEST(weak_model, two_upgrades_beside_the_last_senders_end) {
 }
 
 // The weak one may be the last that goes, after both sides.
-TEST(weak_model, whoever_goes_last_frees_it) {
+TEST(weak_model, the_last_half_frees_the_channel) {
   expect_holds_everywhere("weak_last", [](execution& e) {
     auto made = bounded<int>(1);
     e.thread("weak", [weak = made.sender.downgrade()]() mutable {

@@ -124,7 +124,7 @@ TEST(weighed_model, two_senders_and_two_receivers) {
 }
 
 // A receiver sees what was done before the send; one item is moved out before the next is moved in.
-TEST(weighed_model, items_come_in_order_and_bring_along_what_was_done_before) {
+TEST(weighed_model, items_arrive_in_order_and_publish_what_happened_before) {
   expect_holds_everywhere("weighed_order", [](execution& e) {
     auto& x = e.make<shared>(1U, 9U);
     auto& before = e.make<base::cell<int>>();
@@ -206,7 +206,7 @@ struct two_that_wait : shared {
 };
 
 // The heavy one is cancelled: only that makes space for the light one behind it.
-TEST(weighed_model, a_cancelled_sender_in_front_passes_on_its_chance) {
+TEST(weighed_model, a_cancelled_sender_in_front_lets_the_next_send) {
   expect_holds_everywhere("weighed_cancel", [](execution& e) {
     auto& x = e.make<two_that_wait>(1U);
     add_workers(e, x.s, 1);
@@ -220,7 +220,7 @@ TEST(weighed_model, a_cancelled_sender_in_front_passes_on_its_chance) {
 }
 
 // The same beside the receive that makes room for one of them.
-TEST(weighed_model, a_sender_that_is_cancelled_beside_the_room_for_it_passes_that_on) {
+TEST(weighed_model, a_sender_cancelled_as_space_is_freed_passes_the_space_on) {
   expect_holds_everywhere("weighed_cancel_room", [](execution& e) {
     auto& x = e.make<two_that_wait>(2U);
     add_workers(e, x.s, 1);
@@ -236,7 +236,7 @@ TEST(weighed_model, a_sender_that_is_cancelled_beside_the_room_for_it_passes_tha
 }
 
 // It was granted space, and is cancelled before it runs: the thread behind it gets the space.
-TEST(weighed_model, room_that_a_cancelled_sender_was_granted_reaches_the_next) {
+TEST(weighed_model, space_granted_to_a_cancelled_sender_goes_to_the_next) {
   struct scene : shared {
     scene() : shared(4, 3) {
       fill({1, 3});
@@ -264,7 +264,7 @@ TEST(weighed_model, room_that_a_cancelled_sender_was_granted_reaches_the_next) {
 }
 
 // A thread gives up beside the receive that makes room for it.
-TEST(weighed_model, a_late_sender_passes_on_its_chance) {
+TEST(weighed_model, a_sender_that_times_out_lets_the_next_send) {
   expect_holds_everywhere("weighed_late", [](execution& e) {
     auto& x = e.make<shared>(4U, 3U);
     x.fill({1, 2});
@@ -280,7 +280,7 @@ TEST(weighed_model, a_late_sender_passes_on_its_chance) {
 }
 
 // More senders wait than one section wakes.
-TEST(weighed_model, one_item_that_leaves_lets_many_in) {
+TEST(weighed_model, one_received_item_admits_many_waiting_senders) {
   struct scene : shared {
     scene() : shared(4, 3) {
       fill({1, 3});
@@ -367,7 +367,7 @@ TEST(weighed_model, a_try_says_empty_only_of_an_empty_channel) {
 }
 
 // The channel has two slots at first, both with items: two threads add the others, and one need not.
-TEST(weighed_model, two_senders_that_grow_it) {
+TEST(weighed_model, two_senders_can_grow_the_channel_at_once) {
   expect_holds_everywhere("weighed_grows", [](execution& e) {
     auto& x = e.make<shared>(4U, 9U);
     x.fill({1, 1});
@@ -382,7 +382,7 @@ TEST(weighed_model, two_senders_that_grow_it) {
 }
 
 // It finds no space for its weight; when it joins the line there is space and no slot: it adds slots.
-TEST(weighed_model, a_sender_that_grows_it_when_it_joins) {
+TEST(weighed_model, a_sender_grows_the_channel_when_it_joins_the_queue) {
   expect_holds_everywhere("weighed_grows_late", [](execution& e) {
     auto& x = e.make<shared>(4U, 3U);
     x.fill({1, 3});
@@ -440,7 +440,7 @@ TEST(weighed_model, an_item_that_is_leaving_makes_no_room_yet) {
 // ---- receivers
 
 // Waiting receivers, and a barging one: each item wakes one of those that still wait.
-TEST(weighed_model, a_receiver_that_comes_by_leaves_no_other_behind) {
+TEST(weighed_model, a_barging_receiver_does_not_strand_a_waiting_receiver) {
   expect_holds_everywhere("weighed_comes_by", [](execution& e) {
     auto& x = e.make<shared>(4U, 9U);
     for (int i = 0; i < 2; ++i) e.thread("receiver", [&x] { x.receive(); });
@@ -486,7 +486,7 @@ TEST(weighed_model, a_cancelled_receiver_loses_nothing) {
 }
 
 // One item; the task in front is cancelled, or gives it back: the thread behind it gets the item.
-TEST(weighed_model, the_call_of_a_cancelled_receiver_reaches_the_next) {
+TEST(weighed_model, the_wakeup_of_a_cancelled_receiver_goes_to_the_next) {
   struct scene : shared {
     scene() : shared(4, 9) {
       first.emplace(s, passes_on(*this));
@@ -565,7 +565,7 @@ TEST(weighed_model, a_close_reaches_a_sender_that_waits) {
   });
 }
 
-TEST(weighed_model, the_halves_go_in_any_order_and_take_the_items_along) {
+TEST(weighed_model, the_halves_can_be_destroyed_in_any_order_with_their_items) {
   expect_holds_everywhere("weighed_halves",
                           model::halves_go_in_any_order([] { return ones<model::counted>(2); }, 0, 1));
 }

@@ -58,43 +58,43 @@ auto scene(cast who) {
   };
 }
 
-TEST(word_model, a_worker_and_two_wakers) {
+TEST(word_model, task_ends_once_with_one_worker_and_two_wakers) {
   const auto body = scene({.workers = 1, .wakers = 2});
   expect_holds(exhaustive("word_two_wakers"), body);
 }
 
-TEST(word_model, two_workers_and_a_waker_and_a_yield) {
+TEST(word_model, task_ends_once_with_two_workers_a_waker_and_a_yield) {
   const auto body = scene({.workers = 2, .wakers = 1, .yields = 1});
   expect_holds(exhaustive("word_two_workers"), body);
 }
 
-TEST(word_model, a_claiming_joiner_and_a_waker) {
+TEST(word_model, task_ends_once_with_a_claiming_joiner_and_a_waker) {
   const auto body = scene({.workers = 1, .wakers = 1, .joiner = true});
   expect_holds(exhaustive("word_joiner"), body);
 }
 
-TEST(word_model, a_claiming_joiner_and_a_canceller) {
+TEST(word_model, task_ends_once_with_a_claiming_joiner_and_a_canceller) {
   const auto body = scene({.workers = 1, .wakers = 1, .canceller = true, .joiner = true});
   expect_holds(exhaustive("word_joiner_cancel"), body);
 }
 
-TEST(word_model, a_waker_and_a_canceller) {
+TEST(word_model, task_ends_once_with_a_waker_and_a_canceller) {
   const auto body = scene({.workers = 2, .wakers = 1, .canceller = true});
   expect_holds(exhaustive("word_cancel"), body);
 }
 
-TEST(word_model, an_entry_that_moves_while_its_task_is_claimed) {
+TEST(word_model, task_ends_once_when_its_queue_entry_moves_during_a_claim) {
   const auto body = scene({.workers = 1, .wakers = 1, .joiner = true, .mover = true});
   expect_holds(exhaustive("word_mover"), body);
 }
 
-TEST(word_model, all_of_them_at_random) {
+TEST(word_model, task_ends_once_with_all_threads_under_random_search) {
   const auto body =
       scene({.workers = 2, .wakers = 3, .canceller = true, .joiner = true, .mover = true, .yields = 2});
   expect_holds(at_random("word_all"), body);
 }
 
-TEST(word_model, all_of_them_by_priority) {
+TEST(word_model, task_ends_once_with_all_threads_under_pct_search) {
   auto options = at_random("word_all_pct");
   options.search = testing::search_kind::pct;
   const auto body =
@@ -126,7 +126,7 @@ TEST(word_model, a_redundant_wake_publishes) {
   expect_holds(exhaustive("word_redundant", 3), body);
 }
 
-TEST(word_model, a_wake_of_a_running_task_publishes_to_the_next_look) {
+TEST(word_model, a_wake_of_a_running_task_publishes_to_its_next_run) {
   const auto body = [](execution& e) {
     auto& word = e.make<state>(entered_word);
     auto& data = e.make<base::cell<int>>();
@@ -150,7 +150,7 @@ TEST(word_model, a_wake_of_a_running_task_publishes_to_the_next_look) {
 }
 
 /// `parked` is the last access: the waker's run frees the task at once.
-TEST(word_model, detached_and_woken_in_the_suspend_window) {
+TEST(word_model, detached_task_is_freed_once_when_woken_while_it_suspends) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(1U, entered_word);
     w.expect_events(1);

@@ -175,7 +175,7 @@ void join_restlessly(restless& w) {
   w.join();
 }
 
-TEST(word_rules_model, every_rule_is_taken_from_every_lifecycle) {
+TEST(word_rules_model, every_rule_is_taken_from_each_lifecycle_that_allows_it) {
   const auto body = [](execution& e) {
     auto& w = e.make<restless>(5U);
     w.task().yields_left = 2;

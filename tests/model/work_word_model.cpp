@@ -52,7 +52,7 @@ TEST(work_word_model, handles_that_outlive_the_pool_free_its_memory_together) {
 }
 
 // A search for an id that was never given out, while the first slots are made.
-TEST(work_word_model, an_id_that_is_guessed_finds_slots_as_they_are_made) {
+TEST(work_word_model, guessed_id_finds_no_job_while_slots_are_created) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     e.thread("submitter", [&w] { w.of[0].handle = w.pool.submit(w.of[0].function(), w.of[0].options()); });
@@ -66,7 +66,7 @@ TEST(work_word_model, an_id_that_is_guessed_finds_slots_as_they_are_made) {
 
 // ---- one end ----------------------------------------------------------------------------------------------
 
-TEST(work_word_model, run_or_cancelled) {
+TEST(work_word_model, job_ends_once_when_a_cancel_races_its_start) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     record& r = w.of[0];
@@ -82,7 +82,7 @@ TEST(work_word_model, run_or_cancelled) {
   expect_holds(pool_at_random("work_cancel pct"), body);
 }
 
-TEST(work_word_model, run_or_cancelled_or_stopped_by_two) {
+TEST(work_word_model, job_ends_once_when_a_cancel_and_two_stops_race_its_run) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     record& r = w.of[0];
@@ -131,7 +131,7 @@ TEST(work_word_model, a_failure_is_fetched_or_reported_once) {
   }
 }
 
-TEST(work_word_model, a_result_or_an_exception_is_read_by_who_waited) {
+TEST(work_word_model, fetch_returns_the_result_or_the_exception_of_the_job) {
   for (const bool fails : {false, true}) {
     const auto body = [fails](execution& e) {
       auto& w = e.make<world>(few_threads(1));
@@ -159,7 +159,7 @@ TEST(work_word_model, a_result_or_an_exception_is_read_by_who_waited) {
 // ---- waiters ----------------------------------------------------------------------------------------------
 
 // Two wait on the word, one in a list; and one of the list leaves it while the job ends.
-TEST(work_word_model, nobody_who_waits_is_forgotten) {
+TEST(work_word_model, every_waiter_is_woken_when_its_job_ends) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     for (unsigned i = 0; i < 2; ++i) w.of[i].handle = w.pool.submit(w.of[i].function(), w.of[i].options());
@@ -183,7 +183,7 @@ TEST(work_word_model, nobody_who_waits_is_forgotten) {
 }
 
 // A job that waits for another one of its pool runs it, or leaves its place to a thread that does.
-TEST(work_word_model, a_work_waits_for_another_one) {
+TEST(work_word_model, wait_inside_a_job_ends_when_the_other_job_runs_or_is_cancelled) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     record& inner = w.of[1];
@@ -210,7 +210,7 @@ TEST(work_word_model, a_work_waits_for_another_one) {
 }
 
 // First the waiting job, then the one that it awaits, which is queued behind it.
-TEST(work_word_model, a_work_runs_what_it_waits_for_where_it_lies) {
+TEST(work_word_model, job_runs_the_queued_job_that_it_waits_for) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(2));
     record& inner = w.of[1];
@@ -237,7 +237,7 @@ TEST(work_word_model, a_work_runs_what_it_waits_for_where_it_lies) {
 // ---- time, force ------------------------------------------------------------------------------------------
 
 // Its time limit passes while it begins, sleeps, and ends.
-TEST(work_word_model, a_timeout_and_the_end) {
+TEST(work_word_model, job_ends_once_when_its_timeout_races_its_end) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     record& r = w.of[0];
@@ -266,7 +266,7 @@ TEST(work_word_model, a_timeout_and_the_end) {
 }
 
 // It ignores the stop. Either it ends in time, or its thread is lost and it ends as abandoned: once.
-TEST(work_word_model, given_up_or_ended) {
+TEST(work_word_model, job_that_ignores_a_force_stop_ends_or_is_abandoned_once) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     for (unsigned i = 0; i < 2; ++i) {
@@ -334,7 +334,7 @@ TEST(work_word_model, a_thread_that_is_lost_is_replaced) {
 
 // ---- pauses -----------------------------------------------------------------------------------------------
 
-TEST(work_word_model, paused_and_resumed) {
+TEST(work_word_model, job_ends_when_pauses_and_resumes_race_its_run) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     record& r = w.of[0];
@@ -364,7 +364,7 @@ TEST(work_word_model, paused_and_resumed) {
 }
 
 // It begins just after the resuming thread has found it queued: it must not see the old pause.
-TEST(work_word_model, what_begins_beside_a_resume_is_not_paused_by_what_was) {
+TEST(work_word_model, job_that_begins_during_a_resume_ignores_the_old_pause) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     e.thread("all", [&w] {
@@ -380,7 +380,7 @@ TEST(work_word_model, what_begins_beside_a_resume_is_not_paused_by_what_was) {
 }
 
 // A job that waits in a queue is held, too; and it is stopped meanwhile.
-TEST(work_word_model, held_in_its_queue) {
+TEST(work_word_model, paused_queued_jobs_end_after_a_resume_or_a_cancel) {
   const auto body = [](execution& e) {
     pool_options how = few_threads(1);
     how.pause = pause_mode::queued_too;
@@ -402,7 +402,7 @@ TEST(work_word_model, held_in_its_queue) {
   expect_holds(pool_at_random("work_held pct"), body);
 }
 
-TEST(work_word_model, a_stop_reaches_one_that_is_paused) {
+TEST(work_word_model, stop_reaches_a_paused_job) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     record& r = w.of[0];
@@ -426,7 +426,7 @@ TEST(work_word_model, a_stop_reaches_one_that_is_paused) {
 // ---- again ------------------------------------------------------------------------------------------------
 
 // Its first attempt fails, and it waits in a queue again, where it is cancelled, or run by another thread.
-TEST(work_word_model, a_second_attempt_from_a_queue) {
+TEST(work_word_model, requeued_second_attempt_runs_once_or_is_cancelled) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(2));
     record& r = w.of[0];
@@ -453,7 +453,7 @@ TEST(work_word_model, a_second_attempt_from_a_queue) {
 }
 
 // The second attempt does not end, and is abandoned: its thread is lost, not that of the first.
-TEST(work_word_model, the_thread_of_the_second_attempt_is_lost) {
+TEST(work_word_model, abandoned_retry_loses_the_thread_of_the_second_attempt) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(2));
     record& r = w.of[0];
@@ -515,7 +515,7 @@ TEST(work_word_model, an_old_id_does_nothing_to_the_next_work_of_its_slot) {
 
 // ---- the pool's end ---------------------------------------------------------------------------------------
 
-TEST(work_word_model, a_submit_and_the_pools_end) {
+TEST(work_word_model, submit_runs_the_job_or_throws_when_a_shutdown_races) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     for (unsigned i = 0; i < 2; ++i) {
@@ -538,7 +538,7 @@ TEST(work_word_model, a_submit_and_the_pools_end) {
   expect_holds(pool_at_random("pool_end pct"), body);
 }
 
-TEST(work_word_model, a_reserved_id_and_the_pools_end) {
+TEST(work_word_model, submit_with_a_reserved_id_runs_or_throws_when_a_shutdown_races) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     const work_id id = w.pool.reserve();
@@ -566,7 +566,7 @@ TEST(work_word_model, a_reserved_id_and_the_pools_end) {
 }
 
 // The thread that has got the id waits for it; the pool's end must find the reservation.
-TEST(work_word_model, an_id_that_is_reserved_as_the_pool_ends_is_given_up) {
+TEST(work_word_model, wait_for_a_reserved_id_ends_when_the_pool_shuts_down) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     e.thread("reserver", [&w] {
@@ -583,7 +583,7 @@ TEST(work_word_model, an_id_that_is_reserved_as_the_pool_ends_is_given_up) {
 }
 
 // It waits for another job, and is found by its name: its time counts from now on, or no timer is left.
-TEST(work_word_model, a_cancel_as_the_time_begins_to_be_counted_leaves_no_timer) {
+TEST(work_word_model, cancel_that_races_the_start_of_a_timeout_leaves_no_timer) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     const work_id first = (w.of[0].handle = w.pool.submit(w.of[0].function(), w.of[0].options())).id();
@@ -647,7 +647,7 @@ TEST(work_word_model, a_force_stop_gets_a_work_out_of_a_wait_for_a_group) {
   force_out("force_group", +[](world& w) { w.pool.wait("g"); }, few_threads(2));
 }
 
-TEST(work_word_model, a_force_stop_gets_a_work_out_of_a_wait_for_a_place) {
+TEST(work_word_model, a_force_stop_gets_a_work_out_of_a_wait_for_queue_space) {
   force_out(
       "force_place",
       +[](world& w) {
@@ -684,26 +684,26 @@ void fill_up(execution& e, rejection policy) {
   });
 }
 
-TEST(work_word_model, whoever_submits_waits_for_a_place) {
+TEST(work_word_model, submitter_waits_when_the_queue_is_full) {
   const auto body = [](execution& e) { fill_up(e, rejection::block); };
   expect_holds(pool_exhaustive("full_block", 0), body);
   expect_holds(pool_at_random("full_block pct"), body);
 }
 
-TEST(work_word_model, whoever_submits_runs_what_finds_no_place) {
+TEST(work_word_model, submitter_runs_the_job_itself_when_the_queue_is_full) {
   const auto body = [](execution& e) { fill_up(e, rejection::caller_runs); };
   expect_holds(pool_exhaustive("full_caller", 0), body);
   expect_holds(pool_at_random("full_caller pct"), body);
 }
 
-TEST(work_word_model, another_one_loses_its_place) {
+TEST(work_word_model, queued_job_is_discarded_when_the_queue_is_full) {
   const auto body = [](execution& e) { fill_up(e, rejection::discard_queued); };
   expect_holds(pool_exhaustive("full_discard", 0), body);
   expect_holds(pool_at_random("full_discard pct"), body);
 }
 
 // The limit of each thread's queue alone: a waiting submitter is woken for a place there.
-TEST(work_word_model, whoever_submits_waits_for_a_place_in_a_threads_queue) {
+TEST(work_word_model, submitter_waits_when_the_queue_of_the_thread_is_full) {
   const auto body = [](execution& e) {
     pool_options how = few_threads(1);
     how.worker_queue_limit = 1;
@@ -723,7 +723,7 @@ TEST(work_word_model, whoever_submits_waits_for_a_place_in_a_threads_queue) {
 // ---- groups -----------------------------------------------------------------------------------------------
 
 // One of three at once; the second is cancelled while it waits for its place, which goes to the third.
-TEST(work_word_model, a_place_in_a_group_goes_on) {
+TEST(work_word_model, group_slot_of_a_cancelled_job_passes_to_the_next_job) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(2));
     w.pool.limit_group("g", 1);

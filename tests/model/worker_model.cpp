@@ -124,7 +124,7 @@ task<> gather(gathering& all) {
 }
 
 // The watchdog asks for the task of a poll that it has seen, and never gets the task of a later one.
-TEST(worker_model, the_task_of_a_poll_is_not_that_of_a_later_one) {
+TEST(worker_model, watchdog_never_reads_the_task_of_a_later_poll) {
   const auto body = [](execution& e) {
     auto& h = e.make<house>(1U);
     const std::uint64_t before = h.tasks.at(0).poll_stamp();
@@ -167,7 +167,7 @@ void two_tasks(execution& e) {
   });
 }
 
-TEST(worker_model, two_tasks_that_need_two_workers) {
+TEST(worker_model, two_tasks_that_need_two_workers_both_run) {
   expect_holds(exhaustive("worker_two_dfs", 1), two_tasks);
   expect_holds(hurried("worker_two"), two_tasks);
 }
@@ -289,7 +289,7 @@ void a_look_at_the_driver_before_a_long_poll(execution& e) {
   });
 }
 
-TEST(worker_model, a_look_at_the_driver_leaves_a_poller_behind) {
+TEST(worker_model, driver_poll_before_a_long_task_leaves_another_poller) {
   expect_holds(exhaustive("worker_look_dfs", 1), a_look_at_the_driver_before_a_long_poll);
   expect_holds(hurried("worker_look"), a_look_at_the_driver_before_a_long_poll);
 }
@@ -337,7 +337,7 @@ task<> hears_before_tasks_are_refused(house& h) {
   check(core::current_task()->may_have_to_stop(), "it looks at the phase itself, or was told");
 }
 
-TEST(worker_model, a_task_that_enrols_beside_a_shutdown_is_told_of_it) {
+TEST(worker_model, task_that_registers_during_a_shutdown_learns_of_it) {
   const auto body = [](execution& e) {
     house& h = furnish(e, 1);
     e.thread("main", [&h] {
@@ -355,7 +355,7 @@ TEST(worker_model, a_task_that_enrols_beside_a_shutdown_is_told_of_it) {
 
 // A foreign thread spawns while the scheduler shuts down: accepted tasks end, refused ones are cancelled, and
 // the memory of all comes back.
-TEST(worker_model, spawn_against_shutdown) {
+TEST(worker_model, spawned_task_ends_or_is_cancelled_when_a_shutdown_races) {
   const auto body = [](execution& e) {
     house& h = furnish(e, 2);
     h.tasks.books().made();  // the foreign thread's handle of the runtime
@@ -450,7 +450,7 @@ task<> blocks_for_a_child(scheduler& by) {
 }
 
 // No thread can take the role, so only the other worker can run the children: it must know of both.
-TEST(worker_model, who_blocks_has_told_others_of_what_it_leaves) {
+TEST(worker_model, worker_that_blocks_notifies_others_of_the_tasks_it_leaves) {
   const auto body = [](execution& e) {
     house& h = furnish(e, 2);
     h.has_no_thread();
@@ -659,7 +659,7 @@ void an_event_of_two_tasks(execution& e) {
   });
 }
 
-TEST(worker_model, the_tasks_of_an_event_run_wherever_it_is_found) {
+TEST(worker_model, worker_that_finds_an_event_of_two_tasks_wakes_another_worker) {
   expect_holds(exhaustive("worker_event_dfs", 0), an_event_of_two_tasks);
   expect_holds(by_priority("worker_event", 3'000), an_event_of_two_tasks);
 }

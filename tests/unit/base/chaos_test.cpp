@@ -39,7 +39,7 @@ TEST(chaos, a_wait_is_one_of_twelve_and_no_longer_than_allowed) {
 }
 
 /// A thread earns its delays: their sum is limited by its steps, plus a first credit of at most 10 ms.
-TEST(chaos, waits_are_earned) {
+TEST(chaos, total_wait_is_limited_by_the_number_of_steps) {
   for (std::uint64_t thread = 0; thread < 100; ++thread) {
     chaos c(1, thread, longest);
     std::uint64_t waited = 0;

@@ -27,12 +27,12 @@ int looks(habit& h, int waits, bool in_vain) {
   return count;
 }
 
-TEST(patience, who_has_learnt_nothing_sleeps_at_once) {
+TEST(adaptive_spin, thread_without_history_sleeps_at_once) {
   habit h;
   EXPECT_EQ(looks(h, 1000, false), 0);
 }
 
-TEST(patience, a_short_sleep_is_followed_by_looks_and_a_long_one_by_none) {
+TEST(adaptive_spin, waits_spin_after_a_short_sleep_and_not_after_a_long_one) {
   habit h = after(habit::short_sleep - nanoseconds(1));
   EXPECT_EQ(looks(h, 1000, false), 1000);
   h.slept(habit::short_sleep);
@@ -41,7 +41,7 @@ TEST(patience, a_short_sleep_is_followed_by_looks_and_a_long_one_by_none) {
   EXPECT_EQ(looks(h, 1000, false), 1000);
 }
 
-TEST(patience, who_looks_in_vain_leaves_it_for_twice_as_long_each_time) {
+TEST(adaptive_spin, waits_without_a_spin_double_after_each_failed_spin) {
   habit h = after(nanoseconds(1));
   // The waits 0, 2, 6, 14, 30, 62 .. spin: ten of the first 1 + 2 + 4 + .. + 512 = 1023.
   EXPECT_EQ(looks(h, 1023, true), 10);
@@ -50,7 +50,7 @@ TEST(patience, who_looks_in_vain_leaves_it_for_twice_as_long_each_time) {
   EXPECT_EQ(looks(h, 10 * 1024, true), 10);
 }
 
-TEST(patience, short_sleeps_between_do_not_make_up_for_looks_in_vain) {
+TEST(adaptive_spin, short_sleeps_do_not_reset_the_backoff_of_failed_spins) {
   habit h = after(nanoseconds(1));
   int count = 0;
   for (int i = 0; i < 1023; ++i) {
@@ -60,7 +60,7 @@ TEST(patience, short_sleeps_between_do_not_make_up_for_looks_in_vain) {
   EXPECT_EQ(count, 10);
 }
 
-TEST(patience, a_look_that_pays_is_followed_by_another) {
+TEST(adaptive_spin, next_waits_spin_after_a_successful_spin) {
   habit h = after(nanoseconds(1));
   EXPECT_EQ(looks(h, 100, true), 6);
   while (!h.looks_first()) {
@@ -69,19 +69,19 @@ TEST(patience, a_look_that_pays_is_followed_by_another) {
   EXPECT_EQ(looks(h, 100, false), 100);
 }
 
-TEST(patience, what_no_look_would_have_seen_teaches_to_sleep) {
+TEST(adaptive_spin, waits_do_not_spin_after_forget) {
   habit h = after(nanoseconds(1));
   h.forget();
   EXPECT_EQ(looks(h, 1000, false), 0);
 }
 
-TEST(patience, a_word_that_has_changed_is_not_waited_for) {
+TEST(adaptive_spin, a_word_that_has_changed_is_not_waited_for) {
   patience mine;
   atomic<std::uint32_t> word{1};
   EXPECT_EQ(mine.wait(word, 0, never), wait_result::changed);
 }
 
-TEST(patience, a_wait_ends_at_its_deadline_also_after_a_look) {
+TEST(adaptive_spin, wait_ends_at_its_deadline_with_and_without_a_spin) {
   patience mine;
   atomic<std::uint32_t> word{0};
   mine.falls_asleep();
@@ -90,7 +90,7 @@ TEST(patience, a_wait_ends_at_its_deadline_also_after_a_look) {
   EXPECT_EQ(mine.wait(word, 0, now()), wait_result::timed_out);
 }
 
-TEST(patience, two_threads_that_wait_for_each_other_lose_no_turn) {
+TEST(adaptive_spin, two_threads_that_wait_for_each_other_lose_no_wakeup) {
   constexpr std::uint32_t rounds = 20'000;
   atomic<std::uint32_t> word{0};
   // Each thread waits until the word is its turn, and passes the turn on.

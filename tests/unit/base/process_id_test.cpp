@@ -22,7 +22,7 @@ int in_fork(F body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-TEST(process_id, it_stays_and_a_fork_has_another) {
+TEST(process_id, stays_the_same_and_differs_in_a_fork) {
   const std::uint64_t mine = this_process_id();
   const auto is_another = [mine] {
     const std::uint64_t of_fork = this_process_id();
@@ -39,7 +39,7 @@ TEST(process_id, it_stays_and_a_fork_has_another) {
 }
 
 // Each of the two processes has the number 1 in its own namespace.
-TEST(process_id, a_fork_with_the_number_of_its_parent_has_another) {
+TEST(process_id, differs_in_a_fork_that_has_the_pid_of_its_parent) {
   constexpr int may_not = 77;
   const auto forks_again = [] {
     const std::uint64_t mine = this_process_id();

@@ -30,7 +30,7 @@ TEST(build_log, remembers_the_last_line_of_a_path) {
   EXPECT_FALSE(log.find("b").has_value());
 }
 
-TEST(build_log, passes_over_what_is_no_line_of_it) {
+TEST(build_log, skips_malformed_lines) {
   const rota::test::scratch_folder folder;
   const std::string path = folder.at("log");
   std::ofstream(path) << "1 2 3 a\nnonsense\n1 2\n\n1 2 3 \n99999999999999999999 1 1 b\n4 5 6 b\n7 8 9 cut";
@@ -53,7 +53,7 @@ TEST(build_log, does_not_grow_for_ever) {
   EXPECT_EQ(build_log(path).find("a")->started, 999);
 }
 
-TEST(build_log, its_time_is_that_of_files) {
+TEST(build_log, uses_the_same_clock_as_file_times) {
   const rota::test::scratch_folder folder;
   const build_log log(folder.at("log"));
   for (int i = 0; i < 50; ++i) {

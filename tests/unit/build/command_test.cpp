@@ -58,12 +58,12 @@ TEST(build_command, gives_both_outputs_as_they_came) {
   EXPECT_EQ(end.how, "exit code 0");
 }
 
-TEST(build_command, gives_an_output_that_no_pipe_holds) {
+TEST(build_command, returns_output_that_exceeds_a_pipe_buffer) {
   const command_end end = run("head -c 1000000 /dev/zero | tr '\\0' x");
   EXPECT_EQ(end.output, std::string(1'000'000, 'x'));
 }
 
-TEST(build_command, reads_nothing) { EXPECT_EQ(run("cat; echo end").output, "end\n"); }
+TEST(build_command, has_an_empty_standard_input) { EXPECT_EQ(run("cat; echo end").output, "end\n"); }
 
 TEST(build_command, says_how_it_ended) {
   EXPECT_EQ(run("exit 3").how, "exit code 3");
@@ -81,14 +81,14 @@ TEST(build_command, says_that_it_did_not_start) {
   EXPECT_TRUE(end.how.starts_with("cannot start: ")) << end.how;
 }
 
-TEST(build_command, its_signals_are_as_everywhere) {
+TEST(build_command, runs_with_no_signal_blocked_or_ignored) {
   EXPECT_EQ(run("grep ^SigBlk /proc/self/status").output, "SigBlk:\t0000000000000000\n");
   const auto before = std::signal(SIGPIPE, SIG_IGN);
   EXPECT_EQ(run("kill -PIPE $$").how, "killed by signal 13 (Broken pipe)");
   std::signal(SIGPIPE, before);
 }
 
-TEST(build_command, waits_for_who_holds_its_output) {
+TEST(build_command, waits_for_a_background_process_that_holds_its_output) {
   const rota::test::scratch_folder folder;
   const meeting m(folder, "m");
   const command_end end = run("(read line <" + m.path() + "; echo late) & echo early; echo go >" + m.path());
@@ -115,7 +115,7 @@ TEST(build_command, a_stop_ends_it_and_all_of_its_group) {
   EXPECT_EQ(::waitpid(leader, nullptr, 0), -1) << "it has been reaped";
 }
 
-TEST(build_command, who_does_not_hear_is_killed_after_the_grace) {
+TEST(build_command, is_killed_after_the_grace_period_if_it_ignores_sigterm) {
   const rota::test::scratch_folder folder;
   const meeting m(folder, "m");
   process_groups groups;
@@ -130,7 +130,7 @@ TEST(build_command, who_does_not_hear_is_killed_after_the_grace) {
   EXPECT_EQ(end.how, "killed by signal 9 (Killed)");
 }
 
-TEST(build_command, who_cleans_up_when_told_was_stopped_all_the_same) {
+TEST(build_command, counts_as_stopped_if_it_exits_normally_on_sigterm) {
   const rota::test::scratch_folder folder;
   const meeting m(folder, "m");
   process_groups groups;
@@ -148,7 +148,7 @@ TEST(build_command, who_cleans_up_when_told_was_stopped_all_the_same) {
   EXPECT_TRUE(end.output.ends_with("cleaned\n"));
 }
 
-TEST(build_command, a_stop_that_was_there_before_ends_it_too) {
+TEST(build_command, is_stopped_when_the_stop_was_requested_before_it_began) {
   process_groups groups;
   std::stop_source stop;
   stop.request_stop();
@@ -163,7 +163,7 @@ char state_of(pid_t process) {
   return word.empty() ? '?' : word[0];
 }
 
-TEST(build_command, a_pause_stops_what_runs_and_nothing_starts) {
+TEST(build_command, pause_stops_running_commands_and_starts_no_new_ones) {
   const rota::test::scratch_folder folder;
   const meeting m(folder, "m");
   process_groups groups;

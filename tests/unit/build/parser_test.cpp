@@ -53,7 +53,7 @@ TEST(build_parser, reads_a_rule_and_a_statement) {
   EXPECT_EQ(m.defaults[0].path, "a.o");
 }
 
-TEST(build_parser, several_outputs_and_order_only_inputs_alone) {
+TEST(build_parser, reads_several_outputs_and_order_only_inputs) {
   const manifest m = good("rule r\n command = x $out\nbuild a b | c d: r || e\n");
   EXPECT_EQ(m.statements[0].outputs, (paths{"a", "b", "c", "d"}));
   EXPECT_EQ(m.statements[0].explicit_outputs, 2U);
@@ -62,7 +62,7 @@ TEST(build_parser, several_outputs_and_order_only_inputs_alone) {
   EXPECT_EQ(m.statements[0].inputs, paths{"e"});
 }
 
-TEST(build_parser, escapes_and_continued_lines) {
+TEST(build_parser, reads_escapes_and_continued_lines) {
   const manifest m = good(
       "v = a$$b$:c$ d $\n      e\n"
       "rule r\n command = $v $in\n"
@@ -71,7 +71,7 @@ TEST(build_parser, escapes_and_continued_lines) {
   EXPECT_EQ(m.statements[0].command, R"(a$b:c d e 'in 1' 'it'\''s$')");
 }
 
-TEST(build_parser, lines_may_end_as_on_other_systems) {
+TEST(build_parser, lines_may_end_with_crlf) {
   EXPECT_EQ(good("rule r\r\n  command = x $\r\n  y\r\nbuild a: r\r\n").statements[0].command, "x y");
 }
 
@@ -79,7 +79,7 @@ TEST(build_parser, the_last_line_needs_no_end) {
   EXPECT_EQ(good("rule r\n command = x\nbuild a: r").statements[0].command, "x");
 }
 
-TEST(build_parser, variables_are_taken_at_once_in_the_file_and_late_in_rules) {
+TEST(build_parser, variables_expand_early_at_file_scope_and_late_in_rules) {
   const manifest m = good(
       "a = 1\nb = $a\na = 2\n"
       "rule r\n  command = $a $b $c $nothing$description\n  description = d $a\n"
@@ -125,7 +125,7 @@ TEST(build_parser, refuses_what_it_does_not_know_and_says_where) {
   refuses("build a: phony b || d |@ c\n", 1, "validations");
 }
 
-TEST(build_parser, refuses_what_does_not_fit_together) {
+TEST(build_parser, refuses_inconsistent_rules_and_pools) {
   refuses("rule r\n  command = x\nbuild a: s\n", 3, "unknown rule 's'");
   refuses("rule r\n  command = x\n  pool = p\n\nbuild a: r\n", 5, "unknown pool 'p'");
   refuses("rule r\n  command = x\nrule r\n  command = y\n", 3, "the first is in line 1");

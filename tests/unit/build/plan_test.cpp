@@ -101,7 +101,7 @@ TEST(build_graph, refuses_a_circle_and_names_it) {
             "2: dependency cycle: a -> b -> a");
 }
 
-TEST(build_graph, a_chain_as_long_as_a_file_is_no_recursion) {
+TEST(build_graph, orders_a_chain_of_50000_statements_without_recursion) {
   std::string content;
   for (int i = 0; i < 50'000; ++i)
     content += "build f" + std::to_string(i) + ": phony f" + std::to_string(i + 1) + "\n";
@@ -109,7 +109,7 @@ TEST(build_graph, a_chain_as_long_as_a_file_is_no_recursion) {
   EXPECT_EQ(in_order(make_graph(m).value(), {0}).size(), 50'000U);
 }
 
-TEST(build_graph, targets_are_the_named_ones_else_the_defaults_else_what_nobody_needs) {
+TEST(build_graph, targets_are_the_named_ones_else_the_defaults_else_the_roots) {
   world w(rule + "build a: r\nbuild b: r a\nbuild c: r\ndefault a\n");
   EXPECT_EQ(w.to_run(), names{"a"});
   EXPECT_EQ(w.to_run({"b"}), (names{"a", "b"}));
@@ -146,7 +146,7 @@ TEST(build_plan, a_source_that_changed_while_its_command_ran_is_newer) {
   EXPECT_EQ(w.to_run(), names{"a"});
 }
 
-TEST(build_plan, another_command_a_missing_output_and_one_that_is_not_as_it_was_left) {
+TEST(build_plan, statement_runs_again_if_its_command_or_an_output_has_changed) {
   world w(rule + "build a b: r s\n");
   w.files["s"] = 1;
   w.run();
@@ -189,7 +189,7 @@ TEST(build_plan, a_missing_source_is_refused) {
   EXPECT_EQ(w.refusal({"s"}), "0: 's' is missing, and no statement makes it");
 }
 
-TEST(build_plan, chains_and_what_comes_before) {
+TEST(build_plan, jobs_have_their_chain_length_and_their_predecessors) {
   world w(rule +
           "build a: r\nbuild b: r a\nbuild p: phony b\nbuild c: r p a\nbuild d: r a\nbuild e: r d a || d\n");
   const plan made = w.plan_for().value();

@@ -104,7 +104,7 @@ struct random_graph {
   }
 };
 
-TEST(build_runner, runs_each_once_behind_what_it_needs) {
+TEST(build_runner, runs_each_statement_once_after_its_inputs) {
   for (unsigned seed = 0; seed < 5; ++seed) {
     tried_build b(random_graph(seed, 40, 0).content);
     b.settings.threads = 1 + seed;
@@ -115,7 +115,7 @@ TEST(build_runner, runs_each_once_behind_what_it_needs) {
   }
 }
 
-TEST(build_runner, goes_on_with_what_does_not_need_a_failure) {
+TEST(build_runner, runs_statements_that_do_not_depend_on_a_failed_one) {
   for (unsigned seed = 10; seed < 15; ++seed) {
     const random_graph g(seed, 40, 6);
     tried_build b(g.content);
@@ -138,7 +138,7 @@ TEST(build_runner, begins_nothing_more_after_a_failure) {
   }
 }
 
-TEST(build_runner, one_that_waits_for_another_attempt_keeps_nobody_waiting) {
+TEST(build_runner, statement_that_waits_for_a_retry_blocks_no_other) {
   tried_build b(
       "build @a: sh\n  pool = one\n  do = test -e @b && touch @a\n"
       "build @b: sh\n  pool = one\n  do = touch @b\n");
@@ -148,7 +148,7 @@ TEST(build_runner, one_that_waits_for_another_attempt_keeps_nobody_waiting) {
   EXPECT_EQ(b.run().done, 2U);
 }
 
-TEST(build_runner, a_signal_ends_all) {
+TEST(build_runner, signal_ends_all_commands_and_removes_their_outputs) {
   tried_build b(
       "build @a: sh\n  do = echo half >@a; kill -INT $$PPID; exec sleep 1000\n"
       "build @b: sh\n  do = echo half >@b; exec sleep 1000\n"
@@ -159,7 +159,7 @@ TEST(build_runner, a_signal_ends_all) {
   EXPECT_FALSE(b.has("a") || b.has("b") || b.has("c"));
 }
 
-TEST(build_runner, a_second_signal_does_not_wait) {
+TEST(build_runner, second_signal_ends_the_run_without_the_grace_period) {
   tried_build b(
       "build @a: sh\n  do = trap 'kill -TERM $$PPID' TERM; kill -TERM $$PPID; while :; do sleep 0.01; "
       "done\n");
@@ -179,7 +179,7 @@ TEST(build_runner, a_command_that_takes_too_long_has_failed) {
   EXPECT_FALSE(b.has("a") || b.has("b"));
 }
 
-TEST(build_runner, time_goes_on_between_attempts) {
+TEST(build_runner, timeout_includes_the_time_between_attempts) {
   tried_build b("build @a: sh\n  do = false\n");
   b.settings.timeout = 50ms;
   b.settings.retries = 3;
@@ -189,7 +189,7 @@ TEST(build_runner, time_goes_on_between_attempts) {
   EXPECT_EQ(result.done, 0U);
 }
 
-TEST(build_runner, nothing_but_names_is_nothing_to_wait_for) {
+TEST(build_runner, run_of_phony_statements_alone_ends_at_once) {
   tried_build b("build @a: phony\nbuild @b: phony @a\n");
   EXPECT_EQ(b.run().done, 0U);
 }

@@ -93,7 +93,7 @@ TEST(build_options, are_read) {
   EXPECT_GE(given({})->run.threads, 1U);
 }
 
-TEST(build_options, are_refused) {
+TEST(build_options, are_refused_if_invalid) {
   for (const auto& bad : {std::vector{"-j", "0"}, std::vector{"--timeout", "-1"}, std::vector{"--what"}}) {
     const auto o = given(bad);
     ASSERT_FALSE(o.has_value());

@@ -119,7 +119,7 @@ TEST(bounded, what_was_sent_before_the_close_is_received) {
   EXPECT_EQ(tx.blocking_send(3), send_status::closed);
 }
 
-TEST(bounded, closes_when_the_last_half_of_a_side_has_gone) {
+TEST(bounded, closes_when_the_last_sender_is_destroyed) {
   auto made = bounded<int>(2);
   std::optional<sender<int>> one(std::move(made.sender));
   std::optional<sender<int>> two(*one);
@@ -144,7 +144,7 @@ TEST(bounded, halves_are_copied_and_assigned) {
   EXPECT_FALSE(b.receiver.is_closed());
 }
 
-TEST(bounded, the_last_receiver_takes_the_items_along) {
+TEST(bounded, items_are_destroyed_with_the_last_receiver) {
   int alive = 0;
   auto made = bounded<counted>(3);
   std::optional<receiver<counted>> rx(std::move(made.receiver));
@@ -157,7 +157,7 @@ TEST(bounded, the_last_receiver_takes_the_items_along) {
   EXPECT_EQ(alive, 0);
 }
 
-TEST(bounded, a_task_waits_for_an_item_and_another_for_room) {
+TEST(bounded, tasks_wait_for_an_item_and_for_space) {
   manual_scheduler by;
   auto [tx, rx] = bounded<int>(1);
   auto got = by.spawn(receives(rx));
@@ -175,7 +175,7 @@ TEST(bounded, a_task_waits_for_an_item_and_another_for_room) {
   EXPECT_EQ(second.join(), send_status::sent);
 }
 
-TEST(bounded, who_waits_is_served_in_its_order) {
+TEST(bounded, waiting_receivers_are_served_in_order) {
   manual_scheduler by;
   auto [tx, rx] = bounded<int>(8);
   std::vector<join_handle<int>> all;
@@ -186,7 +186,7 @@ TEST(bounded, who_waits_is_served_in_its_order) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(all[static_cast<std::size_t>(i)].join(), i);
 }
 
-TEST(bounded, close_tells_more_than_one_section_wakes) {
+TEST(bounded, close_wakes_more_receivers_than_one_batch_holds) {
   manual_scheduler by;
   auto [tx, rx] = bounded<int>(1);
   std::vector<join_handle<int>> all;
@@ -211,7 +211,7 @@ TEST(bounded, close_tells_senders_and_keeps_what_is_there) {
 }
 
 // Regression row 22: a receiver is called, and cancelled before it runs. The item goes to the next receiver.
-TEST(bounded, what_a_cancelled_receiver_was_called_for_goes_to_the_next) {
+TEST(bounded, item_granted_to_a_cancelled_receiver_goes_to_the_next) {
   manual_scheduler by;
   auto [tx, rx] = bounded<int>(1);
   auto first = by.spawn(receives(rx));
@@ -224,7 +224,7 @@ TEST(bounded, what_a_cancelled_receiver_was_called_for_goes_to_the_next) {
   EXPECT_EQ(rx.try_recv().error(), recv_status::empty);
 }
 
-TEST(bounded, the_room_a_cancelled_sender_was_called_for_goes_to_the_next) {
+TEST(bounded, space_granted_to_a_cancelled_sender_goes_to_the_next) {
   manual_scheduler by;
   auto [tx, rx] = bounded<int>(1);
   EXPECT_EQ(tx.try_send(1), send_status::sent);
@@ -238,7 +238,7 @@ TEST(bounded, the_room_a_cancelled_sender_was_called_for_goes_to_the_next) {
   EXPECT_EQ(rx.try_recv(), 3);
 }
 
-TEST(bounded, a_cancelled_wait_leaves_the_others_in_line) {
+TEST(bounded, cancelled_wait_keeps_the_order_of_the_other_waiters) {
   manual_scheduler by;
   auto [tx, rx] = bounded<int>(4);
   auto first = by.spawn(receives(rx));
@@ -255,7 +255,7 @@ TEST(bounded, a_cancelled_wait_leaves_the_others_in_line) {
 }
 
 // The first receiver is called, but another call takes the item: it waits on, at the front of the line.
-TEST(bounded, who_comes_by_may_take_it_and_the_one_called_waits_on) {
+TEST(bounded, woken_receiver_waits_again_when_another_call_takes_the_item) {
   manual_scheduler by;
   auto [tx, rx] = bounded<int>(2);
   auto first = by.spawn(receives(rx));
@@ -273,7 +273,7 @@ TEST(bounded, who_comes_by_may_take_it_and_the_one_called_waits_on) {
 
 // Both receivers are called, because another one begins to wait between the sends. Other calls take both
 // items. The two come back one after the other, and neither passes the other.
-TEST(bounded, receivers_that_were_called_in_vain_have_their_places_again) {
+TEST(bounded, woken_receivers_that_find_no_item_keep_their_order) {
   for (const bool newest_first : {false, true}) {
     manual_scheduler by;
     by.lifo = newest_first;
@@ -300,7 +300,7 @@ TEST(bounded, receivers_that_were_called_in_vain_have_their_places_again) {
 }
 
 // The same for senders that wait for a free place.
-TEST(bounded, senders_that_were_called_in_vain_have_their_places_again) {
+TEST(bounded, woken_senders_that_find_no_space_keep_their_order) {
   for (const bool newest_first : {false, true}) {
     manual_scheduler by;
     by.lifo = newest_first;
@@ -354,7 +354,7 @@ auto beside_a_move(std::atomic<int>& stop, F does) {
   return does();
 }
 
-TEST(bounded, a_place_that_another_thread_is_just_emptying_is_room) {
+TEST(bounded, slot_that_another_thread_is_emptying_counts_as_free) {
   for (const overflow on_full : {overflow::wait, overflow::reject, overflow::drop_newest}) {
     std::atomic<int> stop = 0;
     auto c = bounded<slow_to_move>(1, {.on_full = on_full});
@@ -382,12 +382,12 @@ void expect_an_item_beside_a_move(Channel c) {
   EXPECT_EQ(c.receiver.try_recv_many(more, 2), std::unexpected(recv_status::empty));
 }
 
-TEST(bounded, an_item_that_another_thread_is_just_putting_in_is_there) {
+TEST(bounded, item_that_another_thread_is_inserting_counts_as_present) {
   expect_an_item_beside_a_move(bounded<slow_to_move>(2));
   expect_an_item_beside_a_move(unbounded<slow_to_move>());
 }
 
-TEST(bounded, the_end_reaches_all_who_wait_after_the_last_item) {
+TEST(bounded, close_reaches_all_waiting_receivers_after_the_last_item) {
   manual_scheduler by;
   auto [tx, rx] = bounded<int>(2);
   auto first = by.spawn(receives(rx));
@@ -401,7 +401,7 @@ TEST(bounded, the_end_reaches_all_who_wait_after_the_last_item) {
   EXPECT_EQ(second.join(), -1);
 }
 
-TEST(bounded, timed_forms_say_late_closed_or_the_item) {
+TEST(bounded, timed_calls_report_a_timeout_a_close_or_the_item) {
   manual_scheduler by;
   auto [tx, rx] = bounded<int>(1);
   auto late = by.spawn(
@@ -540,7 +540,7 @@ TEST(bounded, threads_wait_with_and_without_a_limit) {
 }
 
 // Regression row 6: two senders and two receivers share one place.
-TEST(bounded, two_and_two_threads_on_one_place) {
+TEST(bounded, two_senders_and_two_receivers_lose_no_item_on_one_slot) {
   static constexpr int each = 20'000;
   for (const std::uint64_t n : {1U, 3U}) {
     auto made = bounded<int>(n);
@@ -612,7 +612,7 @@ TEST(bounded, tasks_of_a_runtime_and_a_thread_share_it) {
 }
 
 // drop_oldest beside receivers: each item is either received or counted as dropped, never both.
-TEST(bounded, drops_beside_receivers_add_up) {
+TEST(bounded, received_and_dropped_items_add_up) {
   static constexpr std::uint64_t each = 20'000;
   auto made = bounded<std::uint64_t>(3, {.on_full = overflow::drop_oldest});
   std::atomic<std::uint64_t> received = 0;

@@ -98,7 +98,7 @@ TYPED_TEST(broadcast_of, gives_each_value_to_each_receiver_in_order) {
   }
 }
 
-TYPED_TEST(broadcast_of, who_is_slow_is_told_how_many_are_lost_and_goes_on_with_the_oldest) {
+TYPED_TEST(broadcast_of, slow_receiver_gets_the_lag_count_and_then_the_oldest_value) {
   auto [tx, rx] = broadcast<TypeParam>(3);
   for (int i = 0; i < 4; ++i) EXPECT_EQ(tx.send(TypeParam(i)), send_status::sent);
   EXPECT_EQ(said(rx.try_recv()), lag + 1);
@@ -129,7 +129,7 @@ TYPED_TEST(broadcast_of, a_new_receiver_begins_at_now) {
   EXPECT_EQ(said(of_sender.try_recv()), 2);
 }
 
-TYPED_TEST(broadcast_of, nobody_there_means_dropped) {
+TYPED_TEST(broadcast_of, send_without_receivers_returns_dropped) {
   auto made = broadcast<TypeParam>(2);
   EXPECT_TRUE(made.sender.has_receivers());
   EXPECT_EQ(made.sender.send(TypeParam(1)), send_status::sent);
@@ -173,7 +173,7 @@ TYPED_TEST(broadcast_of, a_close_refuses_what_comes_after_it) {
   EXPECT_EQ(said(after.try_recv()), end);
 }
 
-TYPED_TEST(broadcast_of, all_tasks_that_wait_get_it) {
+TYPED_TEST(broadcast_of, all_waiting_tasks_receive_the_value_and_the_close) {
   manual_scheduler by;
   auto made = broadcast<TypeParam>(2);
   std::vector<broadcast_receiver<TypeParam>> receivers;
@@ -218,7 +218,7 @@ TYPED_TEST(broadcast_of, a_cancelled_receive_has_taken_nothing) {
   EXPECT_EQ(said(rx.try_recv()), 1);
 }
 
-TYPED_TEST(broadcast_of, timed_forms_say_late_closed_or_the_value) {
+TYPED_TEST(broadcast_of, timed_calls_report_a_timeout_a_close_or_the_value) {
   manual_scheduler by;
   auto [tx, rx] = broadcast<TypeParam>(2);
   const auto two = [](broadcast_receiver<TypeParam>& from, manual_scheduler& on) -> task<std::vector<int>> {
@@ -269,7 +269,7 @@ TEST(broadcast, refuses_capacities_that_it_cannot_have) {
   }
 }
 
-TEST(broadcast, keeps_no_more_than_its_capacity_and_nothing_for_nobody) {
+TEST(broadcast, keeps_at_most_its_capacity_and_nothing_without_receivers) {
   const int before = fussy::alive;
   {
     auto made = broadcast<fussy>(40);
@@ -329,7 +329,7 @@ TEST(broadcast, a_copy_may_use_the_channel) {
   EXPECT_EQ(made.receiver.try_recv()->value, 2);
 }
 
-TEST(broadcast, what_is_kept_goes_with_the_channel) {
+TEST(broadcast, kept_values_are_destroyed_with_the_channel) {
   const auto item = std::make_shared<int>(1);
   {
     auto [tx, rx] = broadcast<std::shared_ptr<int>>(3);
@@ -380,7 +380,7 @@ void receive_all(broadcast_receiver<T> rx, std::uint64_t total) {
   EXPECT_EQ(accounted, total);
 }
 
-TYPED_TEST(broadcast_whole, receivers_and_their_losses_add_up) {
+TYPED_TEST(broadcast_whole, received_and_lost_values_add_up) {
   static constexpr std::uint64_t each = 10'000;
   for (const std::uint64_t n : {1U, 3U, 64U}) {
     auto made = broadcast<TypeParam>(n);
@@ -426,7 +426,7 @@ TYPED_TEST(broadcast_whole, receivers_come_and_go_beside_sends) {
 }
 
 // Two runtimes, a work of a pool and a plain thread receive all values: the ring is large enough.
-TEST(broadcast, runtimes_works_and_threads_share_it) {
+TEST(broadcast, runtimes_pool_jobs_and_threads_share_it) {
   static constexpr int count = 500;
   static constexpr long sum = static_cast<long>(count) * (count + 1) / 2;
   auto made = broadcast<int>(count);
@@ -465,7 +465,7 @@ TEST(broadcast, runtimes_works_and_threads_share_it) {
 }
 
 // The position of the receiver counts from when the wait begins, not from when the awaitable is created.
-TEST(broadcast, a_receive_with_a_name_is_awaited_again) {
+TEST(broadcast, named_receive_awaitable_can_be_awaited_again) {
   manual_scheduler by;
   auto [tx, rx] = broadcast<int>(4);
   std::string order;

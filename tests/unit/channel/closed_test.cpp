@@ -66,7 +66,7 @@ class closed_of : public ::testing::Test {};
 using all_kinds = ::testing::Types<of_bounded, of_weighed, of_unbounded, of_oneshot, of_watch, of_broadcast>;
 TYPED_TEST_SUITE(closed_of, all_kinds);
 
-TYPED_TEST(closed_of, is_told_when_the_last_receiver_goes) {
+TYPED_TEST(closed_of, wait_ends_when_the_last_receiver_is_destroyed) {
   manual_scheduler by;
   auto made = TypeParam::make();
   auto told = by.spawn(waits(made.sender));
@@ -83,7 +83,7 @@ TYPED_TEST(closed_of, is_told_when_the_last_receiver_goes) {
   made.sender.blocking_closed();
 }
 
-TYPED_TEST(closed_of, a_wait_with_a_limit) {
+TYPED_TEST(closed_of, timed_wait_times_out_while_a_receiver_exists) {
   manual_scheduler by;
   auto made = TypeParam::make();
   auto late = by.spawn(waits_for(made.sender, by, false));
@@ -103,7 +103,7 @@ TYPED_TEST(closed_of, a_wait_with_a_limit) {
   EXPECT_TRUE(made.sender.blocking_closed_until(std::chrono::steady_clock::now()).has_value());
 }
 
-TYPED_TEST(closed_of, a_cancelled_wait_leaves_it_to_the_next) {
+TYPED_TEST(closed_of, cancelled_wait_does_not_affect_the_next_wait) {
   manual_scheduler by;
   auto made = TypeParam::make();
   auto first = by.spawn(waits(made.sender));
@@ -120,7 +120,7 @@ TYPED_TEST(closed_of, a_cancelled_wait_leaves_it_to_the_next) {
   EXPECT_TRUE(second.is_done());
 }
 
-TYPED_TEST(closed_of, a_thread_is_woken) {
+TYPED_TEST(closed_of, blocked_thread_is_woken_when_the_receiver_is_destroyed) {
   for (int round = 0; round < 200; ++round) {
     auto made = TypeParam::make();
     std::thread goes([rx = std::move(made.receiver)]() mutable { const auto gone = std::move(rx); });
@@ -130,7 +130,7 @@ TYPED_TEST(closed_of, a_thread_is_woken) {
 }
 
 // Work ends once its result has no receiver.
-TYPED_TEST(closed_of, is_a_case_of_a_select) {
+TYPED_TEST(closed_of, wait_can_be_a_case_of_a_select) {
   manual_scheduler by;
   auto made = TypeParam::make();
   auto work = by.spawn([](auto& tx) -> task<int> {
@@ -155,7 +155,7 @@ class closed_by : public ::testing::Test {};
 using who_close = ::testing::Types<of_bounded, of_weighed, of_unbounded, of_oneshot>;
 TYPED_TEST_SUITE(closed_by, who_close);
 
-TYPED_TEST(closed_by, a_receiver_that_stays) {
+TYPED_TEST(closed_by, wait_ends_when_a_live_receiver_closes_the_channel) {
   manual_scheduler by;
   auto made = TypeParam::make();
   auto told = by.spawn(waits(made.sender));
@@ -166,11 +166,11 @@ TYPED_TEST(closed_by, a_receiver_that_stays) {
 }
 
 template <class T>
-class closed_news : public ::testing::Test {};
+class closed_of_multicast : public ::testing::Test {};
 using news_kinds = ::testing::Types<of_watch, of_broadcast>;
-TYPED_TEST_SUITE(closed_news, news_kinds);
+TYPED_TEST_SUITE(closed_of_multicast, news_kinds);
 
-TYPED_TEST(closed_news, receivers_come_and_go) {
+TYPED_TEST(closed_of_multicast, wait_ends_without_receivers_and_blocks_again_after_a_subscribe) {
   manual_scheduler by;
   auto made = TypeParam::make();
   EXPECT_EQ(made.sender.receiver_count(), 1U);
@@ -196,7 +196,7 @@ TYPED_TEST(closed_news, receivers_come_and_go) {
   EXPECT_TRUE(again.is_done());
 }
 
-TEST(closed, a_receiver_of_a_oneshot_knows_that_nothing_comes) {
+TEST(closed, oneshot_receiver_is_closed_when_no_item_can_arrive) {
   auto made = oneshot<int>();
   EXPECT_FALSE(made.receiver.is_closed());
   EXPECT_EQ(std::move(made.sender).send(1), send_status::sent);
@@ -211,7 +211,7 @@ TEST(closed, a_receiver_of_a_oneshot_knows_that_nothing_comes) {
 }
 
 // Both ends of a oneshot may wait at once; each wait ends by the other side's action.
-TEST(closed, both_ends_of_a_oneshot_wait) {
+TEST(closed, sender_and_receiver_of_a_oneshot_may_wait_at_once) {
   manual_scheduler by;
   auto made = oneshot<int>();
   auto told = by.spawn(waits(made.sender));

@@ -37,7 +37,7 @@ void go_round(Channel& made, int times) {
 }
 
 // The ring may grow at each position, including the last one before it wraps around.
-TEST(growth, a_channel_has_room_for_its_capacity_wherever_its_head_stands) {
+TEST(growth, channel_holds_its_capacity_at_every_head_position) {
   for (const std::uint64_t capacity : capacities) {
     for (const int places : {0, 1, 30, 31, 32, 33, 500}) {
       SCOPED_TRACE(capacity * 1'000 + static_cast<std::uint64_t>(places));

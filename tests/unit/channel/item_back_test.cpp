@@ -33,7 +33,7 @@ halves full_one(options how = {}) {
   return made;
 }
 
-TEST(item_back, from_a_send_that_lost) {
+TEST(item_back, send_that_loses_a_select_returns_its_item) {
   manual_scheduler by;
   auto on = full_one();
   sync::event stop;
@@ -56,7 +56,7 @@ TEST(item_back, from_a_send_that_lost) {
 }
 
 // A leaf that lost a select is awaited again. After it has won, item() returns null.
-TEST(item_back, not_from_a_send_that_won_in_the_next_round) {
+TEST(item_back, send_that_wins_a_later_select_returns_no_item) {
   manual_scheduler by;
   auto on = full_one();
   sync::event again(sync::event_reset::automatic);
@@ -85,7 +85,7 @@ TEST(item_back, not_from_a_send_that_won_in_the_next_round) {
   EXPECT_EQ(**on.receiver.try_recv(), 1);
 }
 
-TEST(item_back, from_a_send_that_was_late) {
+TEST(item_back, send_that_times_out_returns_its_item) {
   manual_scheduler by;
   auto on = full_one();
   const auto late = [](halves& of, manual_scheduler& at, bool until) -> task<item> {
@@ -108,7 +108,7 @@ TEST(item_back, from_a_send_that_was_late) {
   EXPECT_EQ(*first + *second, 3);
 }
 
-TEST(item_back, from_a_send_that_was_refused_or_came_after_the_close) {
+TEST(item_back, send_that_is_refused_or_comes_after_a_close_returns_its_item) {
   const auto offers = [](auto& to, send_status wanted) -> task<int> {
     auto sending = to.send(number(4));
     const send_status how = co_await sending;
@@ -129,7 +129,7 @@ TEST(item_back, from_a_send_that_was_refused_or_came_after_the_close) {
   EXPECT_EQ(rota::run(offers(unlimited.sender, send_status::closed)), 4);
 }
 
-TEST(item_back, from_a_send_that_waited_until_the_close) {
+TEST(item_back, send_that_waits_until_the_close_returns_its_item) {
   manual_scheduler by;
   auto on = full_one();
   auto kept = by.spawn(
@@ -147,7 +147,7 @@ TEST(item_back, from_a_send_that_waited_until_the_close) {
   EXPECT_EQ(*back, 5);
 }
 
-TEST(item_back, stays_with_a_thread_that_did_not_send_it) {
+TEST(item_back, failed_blocking_send_does_not_move_its_item) {
   auto on = full_one();
   item mine = number(6);
   EXPECT_EQ(on.sender.blocking_send_for(1ms, std::move(mine)), send_status::timed_out);
@@ -165,7 +165,7 @@ TEST(item_back, stays_with_a_thread_that_did_not_send_it) {
   EXPECT_EQ(*mine, 6);
 }
 
-TEST(item_back, what_is_copied_is_copied) {
+TEST(item_back, failed_blocking_send_of_an_lvalue_keeps_no_copy) {
   auto [tx, rx] = bounded<std::shared_ptr<int>>(1);
   const auto mine = std::make_shared<int>(1);
   EXPECT_EQ(tx.blocking_send(mine), send_status::sent);
@@ -174,7 +174,7 @@ TEST(item_back, what_is_copied_is_copied) {
   EXPECT_EQ(mine.use_count(), 2);
 }
 
-TEST(item_back, from_a_oneshot) {
+TEST(item_back, failed_try_send_of_a_oneshot_does_not_move_its_item) {
   auto on = oneshot<item>();
   item mine = number(7);
   {

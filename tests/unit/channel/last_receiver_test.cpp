@@ -46,7 +46,7 @@ using channels = ::testing::Types<with_limit, with_weight, without_limit>;
 TYPED_TEST_SUITE(last_receiver, channels);
 
 // Receivers do not see an item until its sender publishes it, and may be destroyed before that.
-TYPED_TEST(last_receiver, an_item_that_is_on_its_way_when_it_goes_is_destroyed) {
+TYPED_TEST(last_receiver, item_that_is_being_sent_is_destroyed_with_the_last_receiver) {
   const auto item = std::make_shared<int>(1);
   auto made = TypeParam::make();
   std::optional rx(std::move(made.receiver));

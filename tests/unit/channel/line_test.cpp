@@ -85,7 +85,7 @@ std::vector<std::size_t> numbers(std::size_t n) {
 }
 
 // The passed nodes are counted. A search from the front would pass 50 million.
-TEST(line, ten_thousand_who_come_back_in_order_pass_one_each) {
+TEST(waiter_queue, ten_thousand_waiters_that_return_in_order_pass_one_node_each) {
   constexpr std::size_t n = 10'000;
   crowd all(n);
   std::vector<std::size_t> order = numbers(n);
@@ -99,7 +99,7 @@ TEST(line, ten_thousand_who_come_back_in_order_pass_one_each) {
   for (std::size_t i = 0; i < n; ++i) EXPECT_EQ(all.call(), i);
 }
 
-TEST(line, whatever_the_order_each_has_its_place_again) {
+TEST(waiter_queue, waiters_regain_their_places_in_any_order_of_return) {
   constexpr std::size_t n = 200;
   std::mt19937 random(7);
   crowd all(n);
@@ -112,7 +112,7 @@ TEST(line, whatever_the_order_each_has_its_place_again) {
 }
 
 // The place of the last return is no starting point once that waiter has left, by a call or by giving up.
-TEST(line, who_has_left_it_is_forgotten) {
+TEST(waiter_queue, search_does_not_start_at_a_waiter_that_has_left) {
   crowd all(4);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(all.call(), i);
   EXPECT_EQ(all.join(all[1]), 0U);
@@ -163,7 +163,7 @@ void give_up_in_turn(Pair of, bool newest_first) {
   for (auto& each : all) EXPECT_TRUE(each.is_done());
 }
 
-TEST(line, who_gives_up_is_forgotten_by_a_channel) {
+TEST(waiter_queue, channel_forgets_a_cancelled_waiter) {
   for (const bool newest_first : {false, true}) {
     give_up_in_turn(bounded<int>(4), newest_first);
     give_up_in_turn(unbounded<int>(), newest_first);

@@ -106,7 +106,7 @@ void beside_a_receiver_in_its_move(Channel& made, gate& held, F try_to_send) {
   receives.join();
 }
 
-TEST(mover, a_send_that_drops_the_oldest_does_not_drop_the_new_item_of_a_channel_that_is_not_full) {
+TEST(item_move, drop_oldest_send_drops_nothing_while_a_receiver_moves_an_item) {
   auto made = bounded<item>(2, {.on_full = overflow::drop_oldest});
   gate held;
   beside_a_receiver_in_its_move(
@@ -117,7 +117,7 @@ TEST(mover, a_send_that_drops_the_oldest_does_not_drop_the_new_item_of_a_channel
   EXPECT_EQ(made.receiver.try_recv().value().value, 3);
 }
 
-TEST(mover, a_send_that_is_refused_when_full_waits_for_a_receiver_in_its_move) {
+TEST(item_move, rejecting_send_waits_while_a_receiver_moves_an_item) {
   auto made = bounded<item>(2, {.on_full = overflow::reject});
   gate held;
   beside_a_receiver_in_its_move(
@@ -125,7 +125,7 @@ TEST(mover, a_send_that_is_refused_when_full_waits_for_a_receiver_in_its_move) {
   EXPECT_EQ(made.sender.stats().refused, 0U);
 }
 
-TEST(mover, a_send_waits_for_the_weight_of_an_item_that_is_just_leaving) {
+TEST(item_move, a_send_waits_for_the_weight_of_an_item_that_is_just_leaving) {
   auto made = two_by_weight();
   gate held;
   beside_a_receiver_in_its_move(
@@ -135,7 +135,7 @@ TEST(mover, a_send_waits_for_the_weight_of_an_item_that_is_just_leaving) {
 }
 
 // The move has not ended: only the close ends the try.
-TEST(mover, a_close_ends_a_try_that_waits_for_weight) {
+TEST(item_move, a_close_ends_a_try_that_waits_for_weight) {
   auto made = two_by_weight();
   gate held;
   EXPECT_EQ(made.sender.try_send(item(1, &held)), send_status::sent);
@@ -168,13 +168,13 @@ void a_receiver_waits_for_a_sender_in_its_move(Channel made) {
   sends.join();
 }
 
-TEST(mover, a_receive_waits_for_a_sender_in_its_move) {
+TEST(item_move, receive_waits_while_a_sender_moves_an_item) {
   a_receiver_waits_for_a_sender_in_its_move(bounded<item>(2));
   a_receiver_waits_for_a_sender_in_its_move(two_by_weight());
   a_receiver_waits_for_a_sender_in_its_move(unbounded<item>());
 }
 
-TEST(mover, a_full_channel_waits_for_the_oldest_item_that_is_just_being_put_in) {
+TEST(item_move, drop_oldest_send_waits_while_a_sender_moves_the_oldest_item) {
   auto made = bounded<item>(1, {.on_full = overflow::drop_oldest});
   gate held;
   item first(1, &held);
@@ -223,7 +223,7 @@ send_status said_by_a_send_in_a_fork(Channel made) {
   return static_cast<send_status>(code);
 }
 
-TEST(mover, a_send_in_a_fork_says_forked_beside_a_receiver_in_its_move) {
+TEST(item_move, send_in_a_fork_returns_forked_during_a_receive_of_the_parent) {
   if (!test::may_fork_beside_allocations) GTEST_SKIP() << "a fork beside threads";
   for (const overflow policy :
        {overflow::wait, overflow::reject, overflow::drop_oldest, overflow::drop_newest})
@@ -248,7 +248,7 @@ void in_a_fork_beside_a_sender_in_its_move(Channel made, F body) {
   EXPECT_EQ(made.receiver.try_recv().value().value, 1) << "the parent goes on";
 }
 
-TEST(mover, a_receive_in_a_fork_says_forked_beside_a_sender_in_its_move) {
+TEST(item_move, receive_in_a_fork_returns_forked_during_a_send_of_the_parent) {
   if (!test::may_fork_beside_allocations) GTEST_SKIP() << "a fork beside threads";
   const auto tries = [](auto& made) {
     std::vector<item> many;
@@ -264,7 +264,7 @@ TEST(mover, a_receive_in_a_fork_says_forked_beside_a_sender_in_its_move) {
 }
 
 // The oldest item is still being put in, so it can be neither received nor dropped.
-TEST(mover, a_send_that_drops_the_oldest_says_forked_in_a_fork_beside_a_sender_in_its_move) {
+TEST(item_move, drop_oldest_send_in_a_fork_returns_forked_during_a_parent_send) {
   if (!test::may_fork_beside_allocations) GTEST_SKIP() << "a fork beside threads";
   in_a_fork_beside_a_sender_in_its_move(bounded<item>(1, {.on_full = overflow::drop_oldest}), [](auto& made) {
     return made.sender.try_send(item(2)) == send_status::forked ? 0 : 1;
@@ -272,7 +272,7 @@ TEST(mover, a_send_that_drops_the_oldest_says_forked_in_a_fork_beside_a_sender_i
 }
 
 // A blocking form does not return `forked`; its limit ends it.
-TEST(mover, a_receive_that_waits_in_a_fork_ends_with_its_limit) {
+TEST(item_move, a_receive_that_waits_in_a_fork_ends_with_its_limit) {
   if (!test::may_fork_beside_allocations) GTEST_SKIP() << "a fork beside threads";
   const auto waits = [](auto& made) {
     const auto got = made.receiver.blocking_recv_for(std::chrono::milliseconds(1));
@@ -283,7 +283,7 @@ TEST(mover, a_receive_that_waits_in_a_fork_ends_with_its_limit) {
   in_a_fork_beside_a_sender_in_its_move(unbounded<item>(), waits);
 }
 
-TEST(mover, a_channel_without_a_move_under_way_works_in_a_fork) {
+TEST(item_move, a_channel_without_a_move_under_way_works_in_a_fork) {
   auto made = bounded<item>(2, {.on_full = overflow::drop_oldest});
   ASSERT_EQ(made.sender.try_send(item(1)), send_status::sent);
   const int code = code_in_fork([&made] {
@@ -301,7 +301,7 @@ TEST(mover, a_channel_without_a_move_under_way_works_in_a_fork) {
 }
 
 // The threads that move items belong to the fork, so their moves end.
-TEST(mover, a_channel_that_was_made_in_a_fork_waits_for_a_sender_in_its_move) {
+TEST(item_move, receive_on_a_channel_of_a_fork_waits_while_a_sender_moves_an_item) {
   if (!test::may_start_threads) GTEST_SKIP() << "a fork that starts threads";
   const int code = code_in_fork([] {
     a_receiver_waits_for_a_sender_in_its_move(bounded<item>(2));

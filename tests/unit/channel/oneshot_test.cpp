@@ -45,7 +45,7 @@ TEST(oneshot, a_sender_that_goes_without_sending_closes_it) {
   EXPECT_EQ(made.receiver.try_recv().error(), recv_status::closed);
 }
 
-TEST(oneshot, a_receiver_that_goes_or_closes_is_told_to_the_sender) {
+TEST(oneshot, send_fails_when_the_receiver_closes_or_is_destroyed) {
   auto made = oneshot<std::unique_ptr<int>>();
   made.receiver.close();
   EXPECT_TRUE(made.sender.is_closed());
@@ -57,7 +57,7 @@ TEST(oneshot, a_receiver_that_goes_or_closes_is_told_to_the_sender) {
   EXPECT_EQ(std::move(again.sender).send(std::make_unique<int>(1)), send_status::closed);
 }
 
-TEST(oneshot, what_nobody_takes_is_destroyed_and_what_was_sent_before_the_close_is_not) {
+TEST(oneshot, unreceived_item_is_destroyed_with_the_channel_and_survives_a_close) {
   auto item = std::make_shared<int>(1);
   {
     auto [tx, rx] = oneshot<std::shared_ptr<int>>();
@@ -71,7 +71,7 @@ TEST(oneshot, what_nobody_takes_is_destroyed_and_what_was_sent_before_the_close_
   EXPECT_EQ(rx.try_recv().value(), item);
 }
 
-TEST(oneshot, a_task_waits_and_a_cancelled_one_leaves_the_item) {
+TEST(oneshot, cancelled_receive_leaves_the_item_to_the_next_receive) {
   manual_scheduler by;
   auto [tx, rx] = oneshot<int>();
   auto first = by.spawn(awaits(rx));
@@ -85,7 +85,7 @@ TEST(oneshot, a_task_waits_and_a_cancelled_one_leaves_the_item) {
   EXPECT_EQ(second.join(), 5);
 }
 
-TEST(oneshot, timed_forms_take_nothing_when_late) {
+TEST(oneshot, timed_receive_that_times_out_takes_nothing) {
   manual_scheduler by;
   auto [tx, rx] = oneshot<int>();
   auto late = by.spawn(
@@ -110,7 +110,7 @@ TEST(oneshot, items_may_need_more_alignment_than_memory_has) {
   EXPECT_EQ(rx.try_recv()->value, 3);
 }
 
-TEST(oneshot, threads_meet) {
+TEST(oneshot, thread_receives_the_item_of_another_thread) {
   for (int round = 0; round < 2'000; ++round) {
     auto made = oneshot<int>();
     std::thread sends([tx = std::move(made.sender), round]() mutable {

@@ -65,7 +65,7 @@ class recv_many_of : public ::testing::Test {
 using kinds = ::testing::Types<of_bounded, of_weighed, of_unbounded>;
 TYPED_TEST_SUITE(recv_many_of, kinds);
 
-TYPED_TEST(recv_many_of, takes_what_is_there_up_to_so_many) {
+TYPED_TEST(recv_many_of, takes_the_queued_items_up_to_a_limit) {
   std::vector<std::unique_ptr<int>> got;
   EXPECT_EQ(this->made.receiver.try_recv_many(got, 3).error(), recv_status::empty);
   this->send(1, 5);
@@ -83,7 +83,7 @@ TYPED_TEST(recv_many_of, takes_what_is_there_up_to_so_many) {
             recv_status::closed);
 }
 
-TYPED_TEST(recv_many_of, a_task_waits_for_the_first_alone) {
+TYPED_TEST(recv_many_of, waits_for_the_first_item_only) {
   manual_scheduler by;
   std::vector<std::unique_ptr<int>> got;
   auto waits = by.spawn([](auto& of, auto& out) -> task<std::string> {
@@ -106,7 +106,7 @@ TYPED_TEST(recv_many_of, a_task_waits_for_the_first_alone) {
   EXPECT_EQ(this->text(got), "12345678");
 }
 
-TYPED_TEST(recv_many_of, a_late_or_cancelled_wait_or_one_that_lost_has_taken_nothing) {
+TYPED_TEST(recv_many_of, wait_that_times_out_loses_or_is_cancelled_takes_nothing) {
   manual_scheduler by;
   std::vector<std::unique_ptr<int>> got;
   auto late = by.spawn([](auto& of, auto& out, manual_scheduler& at) -> task<int> {
@@ -139,7 +139,7 @@ TYPED_TEST(recv_many_of, a_late_or_cancelled_wait_or_one_that_lost_has_taken_not
   EXPECT_EQ(this->made.receiver.try_recv_many(got, 4), 2U);
 }
 
-TEST(recv_many, makes_room_for_those_who_wait_to_send) {
+TEST(recv_many, frees_space_for_waiting_senders) {
   manual_scheduler by;
   auto made = bounded<int>(2);
   for (int i = 1; i <= 4; ++i)
@@ -185,7 +185,7 @@ struct with_room : std::vector<int> {
 };
 
 // An awaitable in a variable reserves at each await: the vector of the last await may have been replaced.
-TEST(recv_many, a_wait_with_a_name_makes_room_each_time) {
+TEST(recv_many, named_awaitable_reserves_memory_at_each_await) {
   manual_scheduler by;
   auto made = unbounded<int>();
   with_room got;
@@ -227,7 +227,7 @@ TEST(recv_many, a_wait_with_a_name_makes_room_each_time) {
 }
 
 // Without memory the await throws, takes no item, and stops its time limit.
-TEST(recv_many, a_wait_with_a_name_and_without_memory_has_not_begun) {
+TEST(recv_many, named_awaitable_takes_nothing_when_reserving_memory_fails) {
   manual_scheduler by;
   auto made = unbounded<int>();
   small got;
@@ -263,7 +263,7 @@ TEST(recv_many, a_wait_with_a_name_and_without_memory_has_not_begun) {
 }
 
 // Many small batches into one vector do not move its items for each batch.
-TEST(recv_many, a_row_of_batches_makes_room_a_few_times) {
+TEST(recv_many, many_small_batches_reallocate_the_vector_a_few_times) {
   auto [tx, rx] = bounded<int>(8);
   std::vector<int> got;
   int moves = 0;

@@ -127,7 +127,7 @@ task<void> hears_the_end(receiver<int> from, sender<int> to, int& told) {
   ++told;
 }
 
-TEST(reentrant, a_close_wakes_forty_who_ask_again) {
+TEST(reentrant, a_close_wakes_forty_receivers_that_receive_again) {
   auto [tx, rx] = bounded<int>(1);
   manual_scheduler by;
   int told = 0;
@@ -148,7 +148,7 @@ task<void> looks(watch_receiver<int> at, std::vector<int>& seen) {
   }
 }
 
-TEST(reentrant, forty_who_hear_of_news_wait_for_more_inside_of_the_send) {
+TEST(reentrant, forty_receivers_of_a_new_value_wait_again_inside_of_the_send) {
   auto [to, at] = watch<int>(0);
   auto [tells, hears] = broadcast<int>(2);
   manual_scheduler by;

@@ -67,7 +67,7 @@ TEST(select_cases, a_tick_that_loses_is_not_used_up) {
 }
 
 // A sleep of zero lets other tasks run first, once; alone it is a yield.
-TEST(select_cases, a_sleep_of_nothing_gives_up_one_turn) {
+TEST(select_cases, sleep_of_zero_yields_once) {
   manual_scheduler by;
   two of;
   std::string order;
@@ -93,7 +93,7 @@ TEST(select_cases, a_sleep_of_nothing_gives_up_one_turn) {
   other.join();
 }
 
-TEST(select_cases, what_is_in_sync_can_be_a_case) {
+TEST(select_cases, waits_of_sync_primitives_can_be_cases) {
   manual_scheduler by;
   sync::mutex m;
   sync::semaphore s(0);
@@ -142,7 +142,7 @@ TEST(select_cases, what_is_in_sync_can_be_a_case) {
 }
 
 // Both cases are granted before the task runs.
-TEST(select_cases, what_a_loser_was_granted_goes_to_the_next) {
+TEST(select_cases, grant_to_a_losing_case_goes_to_the_next_waiter) {
   manual_scheduler by;
   sync::semaphore s(0);
   sync::notify n;
@@ -295,7 +295,7 @@ task<int> refusals(Select& once) {
 }
 
 // The order in which cases are polled, and which of them are ready, makes no difference.
-TEST(select_cases, what_may_have_one_waiter_is_refused_twice_also_beside_what_is_ready) {
+TEST(select_cases, repeated_single_waiter_case_is_refused_even_beside_a_ready_case) {
   manual_scheduler by;
   two of;
   EXPECT_EQ(of.a.sender.try_send(1), send_status::sent);
@@ -350,7 +350,7 @@ TEST(select_cases, an_empty_handle_is_refused_also_beside_what_is_ready) {
   EXPECT_EQ(got.join(), 32);
 }
 
-TEST(select_cases, cancelled_it_has_taken_nothing_and_its_tasks_have_ended) {
+TEST(select_cases, cancelled_select_takes_nothing_and_ends_its_tasks) {
   manual_scheduler by;
   two of;
   std::string ends;
@@ -399,7 +399,7 @@ TEST(select_cases, cancelled_it_has_taken_nothing_and_its_tasks_have_ended) {
 }
 
 // A task is called, and cancelled before it runs.
-TEST(select_cases, what_a_cancelled_one_was_called_for_goes_to_the_next) {
+TEST(select_cases, item_granted_to_a_cancelled_select_goes_to_the_next) {
   manual_scheduler by;
   two of;
   auto first = by.spawn(one_of(of));
@@ -414,7 +414,7 @@ TEST(select_cases, what_a_cancelled_one_was_called_for_goes_to_the_next) {
   EXPECT_EQ(of.a.receiver.size() + of.b.receiver.size(), 1U);
 }
 
-TEST(select_cases, a_timeout_around_it_takes_nothing) {
+TEST(select_cases, timeout_around_a_select_takes_nothing) {
   manual_scheduler by;
   two of;
   auto got = by.spawn(
@@ -458,7 +458,7 @@ TEST(select_cases, a_select_that_never_waits_gives_others_their_turn) {
 }
 
 // The yield comes before any case starts. An awaited task is cancelled, and waited for, all the same.
-TEST(select_cases, cancelled_while_its_turn_is_given_up_its_tasks_have_ended) {
+TEST(select_cases, select_that_is_cancelled_in_a_yield_ends_its_tasks) {
   manual_scheduler by;
   by.claims = false;
   auto a = unbounded<int>();

@@ -247,7 +247,7 @@ TEST(select_list, what_the_function_throws_is_thrown_and_nothing_was_sent) {
 }
 
 // A task is called, and cancelled before it runs.
-TEST(select_list, what_a_cancelled_one_was_called_for_goes_to_the_next) {
+TEST(select_list, item_granted_to_a_cancelled_select_goes_to_the_next) {
   manual_scheduler by;
   many of(3);
   auto first = by.spawn(one_of(of));
@@ -262,7 +262,7 @@ TEST(select_list, what_a_cancelled_one_was_called_for_goes_to_the_next) {
   EXPECT_EQ(of.receivers[0].size() + of.receivers[2].size(), 1U);
 }
 
-TEST(select_list, late_it_has_taken_nothing) {
+TEST(select_list, select_that_times_out_takes_nothing) {
   manual_scheduler by;
   many of(2);
   auto got = by.spawn(
@@ -279,7 +279,7 @@ TEST(select_list, late_it_has_taken_nothing) {
 }
 
 // As with a select of handles: its cancellation cancels all of them, and they have ended before it unwinds.
-TEST(select_list, cancelled_its_tasks_have_ended) {
+TEST(select_list, cancelled_select_ends_its_tasks) {
   manual_scheduler by;
   std::string ends;
   struct on_end {

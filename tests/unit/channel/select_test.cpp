@@ -62,7 +62,7 @@ TEST(select, waits_for_whichever_comes_first) {
 }
 
 // Both channels call the task before it runs. One case wins; the item of the other goes to the next waiter.
-TEST(select, what_the_loser_was_called_for_goes_to_the_next) {
+TEST(select, item_granted_to_a_losing_case_goes_to_the_next) {
   for (std::uint64_t seed = 0; seed < 8; ++seed) {
     manual_scheduler by;
     two of;
@@ -112,7 +112,7 @@ TEST(select, each_ready_case_comes_as_often_as_the_others) {
 }
 
 // The same when the cases become ready together, during the wait.
-TEST(select, a_case_that_is_called_beside_others_comes_as_often_as_they) {
+TEST(select, cases_that_become_ready_together_win_equally_often) {
   manual_scheduler by;
   two of;
   int first = 0;
@@ -207,7 +207,7 @@ TEST(select, without_an_enabled_case_it_throws) {
   EXPECT_THROW(static_cast<void>(try_select(when(false, of.a.receiver.recv()))), std::invalid_argument);
 }
 
-TEST(select, sends_put_in_only_what_wins) {
+TEST(select, only_the_send_that_wins_inserts_its_item) {
   manual_scheduler by;
   auto a = bounded<std::string>(1);
   auto b = bounded<std::string>(1);
@@ -283,7 +283,7 @@ TEST(select, move_only_values_are_delivered) {
   EXPECT_EQ(*got.join(), 4);
 }
 
-TEST(select, the_value_that_did_not_win_cannot_be_had) {
+TEST(select, value_of_a_losing_case_cannot_be_read) {
   auto [tx, rx] = bounded<int>(1);
   auto [tx2, rx2] = bounded<int>(1);
   EXPECT_EQ(tx.try_send(1), send_status::sent);
@@ -304,7 +304,7 @@ class always final : public leaf {
   static int await_resume() noexcept { return 42; }
 };
 
-TEST(select, a_leaf_of_ones_own_can_be_a_case) {
+TEST(select, user_defined_leaf_can_be_a_case) {
   manual_scheduler by;
   two of;
   auto got = by.spawn(

@@ -55,7 +55,7 @@ TEST(select_of_threads, without_waiting_takes_what_is_ready) {
   EXPECT_EQ(rx.try_recv(), 8);
 }
 
-TEST(select_of_threads, a_wait_with_a_name_that_has_passed_is_a_new_one) {
+TEST(select_of_threads, named_awaitable_that_has_won_waits_anew) {
   auto [tx, rx] = bounded<int>(1);
   sync::notify n;
   auto called = n.wait();
@@ -68,7 +68,7 @@ TEST(select_of_threads, a_wait_with_a_name_that_has_passed_is_a_new_one) {
   }
 }
 
-TEST(select_of_threads, an_end_is_ready_without_waiting) {
+TEST(select_of_threads, closed_channel_is_ready_for_try_select) {
   auto [tx, rx] = bounded<int>(1);
   auto [tx2, rx2] = bounded<int>(1);
   tx.close();
@@ -79,7 +79,7 @@ TEST(select_of_threads, an_end_is_ready_without_waiting) {
 }
 
 // A try leaves no waiter in the line.
-TEST(select_of_threads, a_look_leaves_nothing_behind) {
+TEST(select_of_threads, try_select_leaves_no_waiter_behind) {
   auto [tx, rx] = bounded<int>(1);
   sync::semaphore permits(1);
   EXPECT_FALSE(try_select(rx.recv(), permits.acquire(2)).has_value());
@@ -89,7 +89,7 @@ TEST(select_of_threads, a_look_leaves_nothing_behind) {
   EXPECT_EQ(rx.try_recv(), 1);
 }
 
-TEST(select_of_threads, comes_at_each_ready_case_as_often) {
+TEST(select_of_threads, takes_each_ready_case_equally_often) {
   auto a = unbounded<int>();
   auto b = unbounded<int>();
   for (int i = 0; i < 1'000; ++i) {
@@ -105,7 +105,7 @@ TEST(select_of_threads, comes_at_each_ready_case_as_often) {
   EXPECT_LT(first, 600);
 }
 
-TEST(select_of_threads, with_a_limit_it_may_be_late) {
+TEST(select_of_threads, timed_select_times_out_when_no_case_is_ready) {
   auto [tx, rx] = bounded<int>(1);
   sync::notify n;
   EXPECT_FALSE(blocking_select_for(1ms, rx.recv(), n.wait()).has_value());
@@ -164,7 +164,7 @@ TEST(select_of_threads, nothing_is_lost_or_doubled) {
 }
 
 // Sends beside receives: each thread gives its item away, or takes one. The sum stays the same.
-TEST(select_of_threads, a_send_and_a_receive_meet) {
+TEST(select_of_threads, send_and_receive_cases_lose_no_item) {
   auto ring = bounded<int>(1);
   auto back = bounded<int>(1);
   std::thread other([to = back.sender, from = ring.receiver]() mutable {
@@ -187,7 +187,7 @@ TEST(select_of_threads, a_send_and_a_receive_meet) {
 }
 
 // A leaf that won one round may lose the next before it is polled, and then has nothing to give back.
-TEST(select_of_threads, leaves_with_names_are_asked_again_and_again) {
+TEST(select_of_threads, named_awaitables_can_be_selected_repeatedly) {
   auto a = bounded<int>(1);
   auto b = bounded<int>(1);
   sync::mutex m;

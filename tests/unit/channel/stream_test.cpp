@@ -93,7 +93,7 @@ TEST(stream, take_asks_for_no_more) {
   EXPECT_EQ(asked, 3);
 }
 
-TEST(stream, what_a_source_or_a_function_throws_comes_out) {
+TEST(stream, exception_of_a_source_or_a_function_reaches_the_consumer) {
   manual_scheduler by;
   const auto said_by = [&by](async_generator<int> from) {
     auto got = by.spawn(
@@ -124,7 +124,7 @@ TEST(stream, what_a_source_or_a_function_throws_comes_out) {
             "1f-");
 }
 
-TEST(stream, throttle_keeps_its_distance) {
+TEST(stream, throttle_spaces_values_by_its_interval) {
   manual_scheduler by;
   auto got = by.spawn(
       [](manual_scheduler& on) -> task<std::vector<base::nanoseconds>> {
@@ -178,7 +178,7 @@ auto run_in_scope(manual_scheduler& by, F body) {
   return got.join();
 }
 
-TEST(stream, merge_of_generators_asks_them_beside_each_other) {
+TEST(stream, merge_of_generators_runs_them_concurrently) {
   manual_scheduler by;
   numbers all;
   const base::time_point begin = by.time;
@@ -192,7 +192,7 @@ TEST(stream, merge_of_generators_asks_them_beside_each_other) {
   EXPECT_EQ(all.back(), 3);
 }
 
-TEST(stream, what_a_merged_source_throws_comes_out_and_the_scope_ends_well) {
+TEST(stream, merge_rethrows_the_exception_of_a_source_and_its_scope_ends) {
   manual_scheduler by;
   std::string said;
   run_in_scope(by, [&](scope& s) -> task<void> {
@@ -243,7 +243,7 @@ TEST(stream, buffered_keeps_the_order_and_the_limit) {
   EXPECT_LE(by.time - begin, 40ms);
 }
 
-TEST(stream, buffered_one_at_a_time_and_from_a_receiver) {
+TEST(stream, buffered_with_a_limit_of_one_keeps_the_order_of_a_receiver) {
   manual_scheduler by;
   crowd in;
   auto [tx, rx] = channel::bounded<std::unique_ptr<int>>(4);
@@ -267,7 +267,7 @@ TEST(stream, buffered_one_at_a_time_and_from_a_receiver) {
   EXPECT_EQ(in.most, 1);
 }
 
-TEST(stream, an_exception_of_one_comes_in_its_turn_and_stops_the_others) {
+TEST(stream, buffered_rethrows_an_exception_in_order_and_stops_the_others) {
   manual_scheduler by;
   crowd in;
   std::string said;
@@ -297,7 +297,7 @@ TEST(stream, an_exception_of_one_comes_in_its_turn_and_stops_the_others) {
 }
 
 // A job in progress is cancelled, and has ended before the scope ends.
-TEST(stream, a_stage_that_goes_in_the_middle_leaves_nothing_behind) {
+TEST(stream, stage_that_is_destroyed_early_leaves_nothing_behind) {
   manual_scheduler by;
   crowd in;
   run_in_scope(by, [&](scope& s) -> task<void> {
@@ -351,7 +351,7 @@ TEST(stream, a_cancelled_consumer_leaves_nothing_behind) {
   EXPECT_THROW(got.join(), cancelled_error);
 }
 
-TEST(stream, buffered_wants_a_limit) {
+TEST(stream, buffered_refuses_a_limit_of_zero) {
   manual_scheduler by;
   EXPECT_THROW(run_in_scope(by,
                             [](scope& s) -> task<void> {

@@ -56,7 +56,7 @@ TEST(unbounded, items_are_destroyed_with_the_last_receiver) {
   EXPECT_TRUE(made.sender.is_closed());
 }
 
-TEST(unbounded, an_item_that_comes_too_late_stays_where_it_was) {
+TEST(unbounded, item_sent_after_a_close_is_not_moved) {
   struct unassignable {
     const std::shared_ptr<int> counts;
     explicit unassignable(std::shared_ptr<int> of) noexcept : counts(std::move(of)) {}
@@ -91,7 +91,7 @@ class unbounded_of : public ::testing::Test {};
 using sizes = ::testing::Types<of_size<1>, of_size<100>, of_size<5'000>>;
 TYPED_TEST_SUITE(unbounded_of, sizes);
 
-TYPED_TEST(unbounded_of, blocks_follow_one_another) {
+TYPED_TEST(unbounded_of, items_keep_their_order_across_blocks) {
   auto [tx, rx] = unbounded<TypeParam>();
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
@@ -128,7 +128,7 @@ TEST(unbounded, tasks_send_and_wait) {
   EXPECT_EQ(second.join(), -1);
 }
 
-TEST(unbounded, what_a_cancelled_receiver_was_called_for_goes_to_the_next) {
+TEST(unbounded, item_granted_to_a_cancelled_receiver_goes_to_the_next) {
   manual_scheduler by;
   auto [tx, rx] = unbounded<int>();
   auto first = by.spawn(receives_one(rx));
@@ -142,7 +142,7 @@ TEST(unbounded, what_a_cancelled_receiver_was_called_for_goes_to_the_next) {
 }
 
 // Both receivers are called, but other calls take both items. They come back, and neither passes the other.
-TEST(unbounded, who_was_called_in_vain_has_its_place_again) {
+TEST(unbounded, woken_receivers_that_find_no_item_keep_their_order) {
   for (const bool newest_first : {false, true}) {
     manual_scheduler by;
     auto [tx, rx] = unbounded<int>();
@@ -163,7 +163,7 @@ TEST(unbounded, who_was_called_in_vain_has_its_place_again) {
   }
 }
 
-TEST(unbounded, the_end_reaches_all_who_wait_after_the_last_item) {
+TEST(unbounded, close_reaches_all_waiting_receivers_after_the_last_item) {
   manual_scheduler by;
   auto [tx, rx] = unbounded<int>();
   std::vector<join_handle<int>> all;
@@ -176,7 +176,7 @@ TEST(unbounded, the_end_reaches_all_who_wait_after_the_last_item) {
   for (auto& each : all) EXPECT_EQ(each.join(), -1);
 }
 
-TEST(unbounded, two_and_two_threads) {
+TEST(unbounded, two_senders_and_two_receivers_lose_no_item) {
   static constexpr int each = 20'000;
   {
     auto made = unbounded<int>();

@@ -128,7 +128,7 @@ TEST(watch_modified, a_task_that_is_joined_by_the_function_may_send) {
   EXPECT_EQ(r.spawn(modifies, std::ref(made.sender)).join(), 11);
 }
 
-TYPED_TEST(watch_modified, a_modification_that_changes_nothing_is_told_to_nobody) {
+TYPED_TEST(watch_modified, modification_that_changes_nothing_notifies_no_receiver) {
   auto [tx, rx] = watch(TypeParam(1));
   const auto up_to_two = [](TypeParam& v) {
     if (number_of(v) >= 2) {
@@ -194,7 +194,7 @@ TEST(watch_modified, a_replacement_copies_nothing_where_it_is_closed) {
 }
 
 // If copying the old value throws, the value stays.
-TEST(watch_modified, a_replacement_that_cannot_be_given_back_is_not_made) {
+TEST(watch_modified, replacement_is_not_made_when_copying_the_old_value_throws) {
   auto [tx, rx] = watch(fussy(1));
   fussy::throws = true;
   EXPECT_THROW(static_cast<void>(tx.send_replace(fussy(2))), std::runtime_error);
@@ -204,7 +204,7 @@ TEST(watch_modified, a_replacement_that_cannot_be_given_back_is_not_made) {
 }
 
 // Also for the first value, and after the end.
-TYPED_TEST(watch_modified, a_receiver_may_say_what_it_has_seen) {
+TYPED_TEST(watch_modified, receiver_may_mark_the_value_changed_or_unchanged) {
   auto [tx, rx] = watch(TypeParam(1));
   EXPECT_FALSE(rx.has_changed());
   rx.mark_changed();
@@ -226,7 +226,7 @@ template <class T>
 class watch_modified_whole : public ::testing::Test {};
 TYPED_TEST_SUITE(watch_modified_whole, whole);
 
-TYPED_TEST(watch_modified_whole, modifications_by_several_are_all_made) {
+TYPED_TEST(watch_modified_whole, modifications_by_several_threads_are_all_made) {
   static constexpr std::uint64_t each = 5'000;
   auto made = watch(TypeParam());
   std::vector<std::thread> all;
@@ -240,7 +240,7 @@ TYPED_TEST(watch_modified_whole, modifications_by_several_are_all_made) {
 }
 
 // Each value is returned to one of the replacing threads, or is the last.
-TYPED_TEST(watch_modified_whole, replacements_by_several_give_each_value_once) {
+TYPED_TEST(watch_modified_whole, replacements_by_several_threads_return_each_value_once) {
   static constexpr std::uint64_t each = 2'000;
   auto made = watch(TypeParam());
   std::vector<std::thread> all;

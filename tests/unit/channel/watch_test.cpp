@@ -51,7 +51,7 @@ TYPED_TEST(watch_of, gives_the_last_value_and_says_once_that_it_is_new) {
   EXPECT_EQ(number_of(tx.get()), 3);
 }
 
-TYPED_TEST(watch_of, a_look_leaves_it_new_unless_it_says_otherwise) {
+TYPED_TEST(watch_of, borrow_leaves_the_value_marked_changed_unless_it_updates) {
   auto [tx, rx] = watch(TypeParam(1));
   EXPECT_EQ(tx.send(TypeParam(2)), send_status::sent);
   EXPECT_EQ(rx.borrow([](const TypeParam& v) { return number_of(v); }), 2);
@@ -63,7 +63,7 @@ TYPED_TEST(watch_of, a_look_leaves_it_new_unless_it_says_otherwise) {
   EXPECT_FALSE(rx.has_changed());
 }
 
-TYPED_TEST(watch_of, copies_know_what_the_original_has_seen_and_new_ones_have_seen_what_there_is) {
+TYPED_TEST(watch_of, copied_receiver_inherits_what_was_seen_and_a_new_one_is_up_to_date) {
   auto [tx, rx] = watch(TypeParam(1));
   EXPECT_EQ(tx.send(TypeParam(2)), send_status::sent);
   auto copy = rx;
@@ -116,7 +116,7 @@ TYPED_TEST(watch_of, a_sender_goes_on_without_receivers_and_sees_that) {
   EXPECT_EQ(number_of(rx.get()), 2);
 }
 
-TYPED_TEST(watch_of, all_tasks_that_wait_hear_of_a_change) {
+TYPED_TEST(watch_of, all_waiting_tasks_are_woken_by_a_change) {
   manual_scheduler by;
   auto made = watch(TypeParam(1));
   std::vector<watch_receiver<TypeParam>> receivers(100, made.receiver);
@@ -149,7 +149,7 @@ TYPED_TEST(watch_of, a_cancelled_wait_has_seen_nothing) {
   EXPECT_EQ(number_of(rx.get()), 2);
 }
 
-TYPED_TEST(watch_of, timed_forms_say_late_closed_or_a_change) {
+TYPED_TEST(watch_of, timed_calls_report_a_timeout_a_close_or_a_change) {
   manual_scheduler by;
   auto [tx, rx] = watch(TypeParam(1));
   const auto waits = [](watch_receiver<TypeParam>& of, manual_scheduler& on) -> task<int> {
@@ -195,7 +195,7 @@ TYPED_TEST(watch_of, threads_wait_with_and_without_a_limit) {
   other.join();
 }
 
-TYPED_TEST(watch_of, one_waits_for_the_value_that_it_wants) {
+TYPED_TEST(watch_of, when_waits_for_a_value_that_satisfies_the_predicate) {
   manual_scheduler by;
   auto [tx, rx] = watch(TypeParam(1));
   const auto at_least = [](int n) { return [n](const TypeParam& v) { return number_of(v) >= n; }; };
@@ -230,7 +230,7 @@ TYPED_TEST(watch_of, one_waits_for_the_value_that_it_wants) {
 }
 
 // A replaced value is destroyed when its last borrower returns; a send during a borrow does not wait.
-TEST(watch, a_value_stays_for_as_long_as_one_looks_at_it) {
+TEST(watch, replaced_value_lives_until_its_borrow_ends) {
   const int before = fussy::alive;
   {
     auto [tx, rx] = watch(fussy(1));
@@ -265,7 +265,7 @@ TEST(watch, a_copy_that_throws_changes_nothing) {
   EXPECT_EQ(fussy::alive, before);
 }
 
-TEST(watch, what_cannot_be_copied_is_looked_at) {
+TEST(watch, move_only_value_can_be_borrowed) {
   auto [tx, rx] = watch(std::make_unique<int>(1));
   EXPECT_EQ(tx.send(std::make_unique<int>(2)), send_status::sent);
   EXPECT_TRUE(rx.blocking_changed().has_value());
@@ -320,7 +320,7 @@ TYPED_TEST(watch_whole, no_value_is_torn_and_none_goes_back) {
 }
 
 // Two runtimes, a work of a pool and a plain thread watch one value until the last one arrives.
-TEST(watch, runtimes_works_and_threads_share_it) {
+TEST(watch, runtimes_pool_jobs_and_threads_share_it) {
   static constexpr int last = 500;
   auto made = watch(0);
   const auto by_task = [](watch_receiver<int> rx) -> task<int> {
@@ -345,7 +345,7 @@ TEST(watch, runtimes_works_and_threads_share_it) {
 }
 
 // What the receiver has seen counts from when the wait begins, not from when the awaitable is created.
-TEST(watch, a_change_with_a_name_is_awaited_again) {
+TEST(watch, named_change_awaitable_can_be_awaited_again) {
   manual_scheduler by;
   auto [tx, rx] = watch<int>(0);
   std::string order;
@@ -373,7 +373,7 @@ TEST(watch, a_change_with_a_name_is_awaited_again) {
   all.join();
 }
 
-TEST(watch, a_change_that_was_seen_meanwhile_is_no_news) {
+TEST(watch, change_that_was_seen_meanwhile_does_not_end_a_wait) {
   manual_scheduler by;
   auto [tx, rx] = watch<int>(0);
   const auto hears = [](watch_sender<int>& to, watch_receiver<int>& from) -> task<bool> {

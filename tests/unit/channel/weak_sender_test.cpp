@@ -64,7 +64,7 @@ TYPED_TEST(weak_sender_of, becomes_a_sender_while_there_is_one) {
 }
 
 // The channel is closed but still has a sender, so upgrade() succeeds.
-TYPED_TEST(weak_sender_of, of_a_channel_that_was_closed) {
+TYPED_TEST(weak_sender_of, upgrades_on_a_closed_channel_that_has_a_sender) {
   auto made = TypeParam::make();
   const auto weak = made.sender.downgrade();
   made.receiver.close();
@@ -89,7 +89,7 @@ TYPED_TEST(weak_sender_of, keeps_the_memory_and_no_item) {
   EXPECT_TRUE(weak.is_closed());
 }
 
-TYPED_TEST(weak_sender_of, threads_upgrade_beside_the_end) {
+TYPED_TEST(weak_sender_of, upgrade_that_races_the_last_sender_sends_or_fails) {
   for (int round = 0; round < 500; ++round) {
     auto made = TypeParam::make();
     std::thread upgrades([weak = made.sender.downgrade()]() mutable {
@@ -107,7 +107,7 @@ TYPED_TEST(weak_sender_of, threads_upgrade_beside_the_end) {
   }
 }
 
-TEST(same_channel, of_every_kind) {
+TEST(same_channel, is_true_only_for_endpoints_of_one_channel) {
   const auto a = bounded<int>(1);
   const auto b = bounded<int>(1);
   EXPECT_TRUE(a.sender.same_channel(a.receiver));

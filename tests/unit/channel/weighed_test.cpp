@@ -171,7 +171,7 @@ TEST(weighed, a_cancelled_heavy_sender_lets_the_light_ones_in) {
 }
 
 // A sender is granted weight and cancelled before it runs. The weight goes to the next sender; none leaks.
-TEST(weighed, the_room_of_a_cancelled_sender_goes_to_the_next) {
+TEST(weighed, weight_granted_to_a_cancelled_sender_goes_to_the_next) {
   manual_scheduler by;
   auto [tx, rx] = of_weight(8, 10);
   EXPECT_EQ(tx.try_send(10), send_status::sent);
@@ -189,7 +189,7 @@ TEST(weighed, the_room_of_a_cancelled_sender_goes_to_the_next) {
 }
 
 // Weight is granted in the order of the line. Items arrive in the order in which the senders go on.
-TEST(weighed, room_is_not_a_place_in_the_queue) {
+TEST(weighed, granted_weight_does_not_reserve_a_position_in_the_queue) {
   manual_scheduler slow;
   manual_scheduler fast;
   auto [tx, rx] = of_weight(8, 10);
@@ -209,7 +209,7 @@ TEST(weighed, room_is_not_a_place_in_the_queue) {
 }
 
 // The send is granted weight, but another case wins: the weight goes to the next sender; the item stays here.
-TEST(weighed, a_send_that_loses_a_select_gives_up_its_room) {
+TEST(weighed, send_that_loses_a_select_releases_its_weight) {
   manual_scheduler by;
   auto [tx, rx] = of_weight(8, 10);
   EXPECT_EQ(tx.try_send(10), send_status::sent);
@@ -286,7 +286,7 @@ TEST(weighed, a_cancelled_or_late_send_keeps_its_item) {
   EXPECT_EQ(made.sender.try_send(std::move(late)), send_status::sent);
 }
 
-TEST(weighed, limits_around_a_send_and_in_it) {
+TEST(weighed, send_that_times_out_or_is_cancelled_leaves_no_trace) {
   auto [tx, rx] = of_weight(4, 10);
   EXPECT_EQ(tx.try_send(10), send_status::sent);
   rota::run(
@@ -356,7 +356,7 @@ TEST(weighed, close_tells_senders_and_keeps_what_is_there) {
 }
 
 // The sender was granted weight before the close, and runs after it: a closed channel takes no item.
-TEST(weighed, a_sender_that_was_let_in_says_closed_after_a_close) {
+TEST(weighed, sender_with_granted_weight_returns_closed_after_a_close) {
   manual_scheduler by;
   auto [tx, rx] = of_weight(4, 10);
   EXPECT_EQ(tx.try_send(10), send_status::sent);
@@ -372,7 +372,7 @@ TEST(weighed, a_sender_that_was_let_in_says_closed_after_a_close) {
 }
 
 // The close and the cancellation have the same cause: the task is cancelled before it can see the close.
-TEST(weighed, a_sender_that_was_let_in_is_cancelled_beside_a_close) {
+TEST(weighed, sender_with_granted_weight_is_cancelled_beside_a_close) {
   for (const bool close_first : {true, false}) {
     manual_scheduler by;
     auto [tx, rx] = of_weight(4, 10);
@@ -448,7 +448,7 @@ struct counted {
   int* weighed_;
 };
 
-TEST(weighed, items_and_the_function_go_with_the_channel) {
+TEST(weighed, items_and_the_weight_function_are_destroyed_with_the_channel) {
   int alive = 0;
   int functions = 0;
   {

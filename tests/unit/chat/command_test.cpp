@@ -10,17 +10,17 @@ TEST(parse, what_has_no_slash_is_said) {
   EXPECT_EQ(parse("  a / b "), (command{verb::say, "a / b"}));
 }
 
-TEST(parse, two_slashes_are_one_that_is_said) {
+TEST(parse, two_slashes_give_a_message_with_one_slash) {
   EXPECT_EQ(parse("//quit"), (command{verb::say, "/quit"}));
   EXPECT_EQ(parse("//"), (command{verb::say, "/"}));
 }
 
-TEST(parse, nothing_is_nothing) {
+TEST(parse, empty_text_gives_no_command) {
   EXPECT_EQ(parse(""), command{});
   EXPECT_EQ(parse("   "), command{});
 }
 
-TEST(parse, words_with_and_without_an_argument) {
+TEST(parse, reads_commands_with_and_without_an_argument) {
   EXPECT_EQ(parse("/nick ann"), (command{verb::nick, "ann"}));
   EXPECT_EQ(parse("/nick"), (command{verb::nick, ""}));
   EXPECT_EQ(parse("/join   a b  "), (command{verb::join, "a b"}));

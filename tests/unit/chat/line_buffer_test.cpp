@@ -39,7 +39,7 @@ std::vector<std::string> lines_of(std::string_view text, std::size_t piece, std:
   }
 }
 
-TEST(line_buffer, the_same_lines_in_whatever_pieces_they_arrive) {
+TEST(line_buffer, gives_the_same_lines_in_whatever_pieces_they_arrive) {
   const std::string text = "one\n\ntwo\r\n\r\n t\rhree \nfour";
   const std::vector<std::string> lines{"one", "", "two", "", " t\rhree "};
   for (std::size_t piece = 1; piece <= text.size(); ++piece) EXPECT_EQ(lines_of(text, piece, 20), lines);
@@ -53,7 +53,7 @@ TEST(line_buffer, a_line_may_be_as_long_as_the_limit_and_no_longer) {
   }
 }
 
-TEST(line_buffer, one_that_is_too_long_is_found_before_its_end) {
+TEST(line_buffer, too_long_line_is_found_before_its_end) {
   EXPECT_EQ(lines_of("12345", 1, 4), std::vector<std::string>{"too long"});
   EXPECT_EQ(lines_of("1234\r", 1, 4), std::vector<std::string>{}) << "it may be the end of the line";
   EXPECT_EQ(lines_of("1234\rx", 1, 4), std::vector<std::string>{"too long"});

@@ -10,7 +10,7 @@
 namespace chat::testing::server_test {
 namespace {
 
-TEST_F(a_chat, two_in_a_room_see_the_same_lines_in_the_same_order) {
+TEST_F(a_chat, two_clients_in_a_room_see_the_same_lines_in_the_same_order) {
   constexpr int count = 200;
   start({.outbox = 1000});
   client ann(port_);
@@ -39,7 +39,7 @@ TEST_F(a_chat, two_in_a_room_see_the_same_lines_in_the_same_order) {
   }
 }
 
-TEST_F(a_chat, rooms_do_not_hear_each_other) {
+TEST_F(a_chat, messages_stay_in_their_room) {
   start();
   client ann(port_);
   client bob(port_);
@@ -55,7 +55,7 @@ TEST_F(a_chat, rooms_do_not_hear_each_other) {
   EXPECT_EQ(bob.line(), "-- in there: bob");
 }
 
-TEST_F(a_chat, one_goes_from_room_to_room) {
+TEST_F(a_chat, client_moves_from_room_to_room) {
   start();
   client ann(port_);
   client bob(port_);
@@ -89,7 +89,7 @@ TEST_F(a_chat, an_empty_room_makes_room_for_another) {
   EXPECT_EQ(rooms(), 1U);
 }
 
-TEST_F(a_chat, names_are_good_and_nobody_elses) {
+TEST_F(a_chat, nicknames_must_be_valid_and_unique) {
   start();
   client ann(port_);
   client bob(port_);
@@ -122,7 +122,7 @@ TEST_F(a_chat, a_name_is_free_when_its_owner_has_gone) {
   EXPECT_EQ(rooms(), 0U);
 }
 
-TEST_F(a_chat, what_is_said_is_clean) {
+TEST_F(a_chat, control_characters_are_removed_from_messages) {
   start();
   client ann(port_);
   ann.enter("ann", "den");
@@ -149,7 +149,7 @@ TEST_F(a_chat, a_line_that_is_too_long_is_an_error_and_the_end) {
   ann.skip_until("-- bob was disconnected: too long a line");
 }
 
-TEST_F(a_chat, what_is_in_is_answered_after_the_last_byte) {
+TEST_F(a_chat, whole_lines_are_answered_after_the_client_stops_sending) {
   start();
   client ann(port_);
   EXPECT_TRUE(ann.send("/nick ann\n/join den\nhello\nnot a whole line"));
@@ -160,7 +160,7 @@ TEST_F(a_chat, what_is_in_is_answered_after_the_last_byte) {
   EXPECT_EQ(ann.line(), the_end);
 }
 
-TEST_F(a_chat, one_client_too_many_is_told) {
+TEST_F(a_chat, client_above_the_limit_is_told_and_disconnected) {
   start({.max_clients = 1});
   client ann(port_);
   ann.enter("ann", "den");
@@ -177,7 +177,7 @@ TEST_F(a_chat, one_client_too_many_is_told) {
   }
 }
 
-TEST_F(a_chat, a_connection_that_breaks_is_one_that_left) {
+TEST_F(a_chat, client_with_a_broken_connection_leaves_its_room) {
   start();
   client ann(port_);
   ann.enter("ann", "den");
@@ -193,7 +193,7 @@ TEST_F(a_chat, a_connection_that_breaks_is_one_that_left) {
   }
 }
 
-TEST_F(a_chat, two_hundred_clients) {
+TEST_F(a_chat, two_hundred_clients_see_the_same_lines) {
   constexpr int count = 200;
   start({.outbox = 1000});
   std::vector<client> all;

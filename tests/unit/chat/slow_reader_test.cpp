@@ -50,7 +50,7 @@ account read_up_to(client& who, int last) {
   return all;
 }
 
-TEST_F(a_chat, who_does_not_read_is_told_how_many_lines_were_dropped) {
+TEST_F(a_chat, slow_reader_is_told_how_many_lines_were_dropped) {
   constexpr int count = 1500;
   constexpr std::size_t kept = 8;
   start({.outbox = kept, .slow = slow_policy::drop, .send_buffer = small});
@@ -77,7 +77,7 @@ TEST_F(a_chat, who_does_not_read_is_told_how_many_lines_were_dropped) {
   zed.skip_until(the_end);
 }
 
-TEST_F(a_chat, who_does_not_read_is_disconnected_if_that_is_the_policy) {
+TEST_F(a_chat, slow_reader_is_disconnected_if_that_is_the_policy) {
   start({.outbox = 16, .slow = slow_policy::disconnect, .send_buffer = small});
   client ann(port_);
   client zed(port_, small);
@@ -89,7 +89,7 @@ TEST_F(a_chat, who_does_not_read_is_disconnected_if_that_is_the_policy) {
   EXPECT_TRUE(end == the_end || end == a_reset) << end;
 }
 
-TEST_F(a_chat, who_takes_nothing_for_long_is_disconnected) {
+TEST_F(a_chat, slow_reader_is_disconnected_after_the_write_timeout) {
   start({.outbox = 16, .send_buffer = small, .write_timeout = std::chrono::milliseconds(20)});
   client ann(port_);
   client zed(port_, small);
@@ -101,7 +101,7 @@ TEST_F(a_chat, who_takes_nothing_for_long_is_disconnected) {
   EXPECT_TRUE(end == the_end || end == a_reset) << end;
 }
 
-TEST_F(a_chat, who_talks_and_does_not_read_holds_up_only_itself) {
+TEST_F(a_chat, client_that_writes_and_does_not_read_blocks_no_other) {
   start({.outbox = 16, .slow = slow_policy::disconnect, .send_buffer = small});
   client ann(port_);
   client zed(port_, small);
@@ -112,7 +112,7 @@ TEST_F(a_chat, who_talks_and_does_not_read_holds_up_only_itself) {
   EXPECT_EQ(ann.line(), "ann: hello");
 }
 
-TEST_F(a_chat, a_signal_ends_it_and_everybody_is_told) {
+TEST_F(a_chat, signal_ends_the_server_and_notifies_all_clients) {
   start();
   client ann(port_);
   client bob(port_);
@@ -130,7 +130,7 @@ TEST_F(a_chat, a_signal_ends_it_and_everybody_is_told) {
   EXPECT_EQ(rooms(), 0U);
 }
 
-TEST_F(a_chat, what_was_said_before_the_signal_arrives) {
+TEST_F(a_chat, messages_from_before_the_signal_are_delivered) {
   constexpr int count = 100;
   start({.outbox = 1000});
   client ann(port_);
@@ -151,7 +151,7 @@ TEST_F(a_chat, what_was_said_before_the_signal_arrives) {
   EXPECT_EQ(bob.line(), the_end);
 }
 
-TEST_F(a_chat, ends_although_somebody_does_not_read) {
+TEST_F(a_chat, server_ends_although_a_client_does_not_read) {
   start({.outbox = 16, .send_buffer = small, .flush_timeout = std::chrono::seconds(1)});
   client ann(port_);
   client zed(port_, small);

@@ -31,7 +31,7 @@ TEST(cleaned, there_are_no_spaces_at_its_ends) {
   EXPECT_EQ(cleaned(""), "");
 }
 
-TEST(cleaned, what_is_no_utf8_is_seen_to_be_none) {
+TEST(cleaned, invalid_utf8_is_replaced) {
   EXPECT_EQ(cleaned("a\xff\x80z"), "a" + bad + bad + "z");
   EXPECT_EQ(cleaned("\xc3"), bad) << "cut";
   EXPECT_EQ(cleaned("\xc3z"), bad + "z");
@@ -42,13 +42,13 @@ TEST(cleaned, what_is_no_utf8_is_seen_to_be_none) {
   EXPECT_EQ(cleaned("\xf4\x90\x80\x80"), bad + bad + bad + bad) << "beyond the last";
 }
 
-TEST(check_name, good_ones) {
+TEST(check_name, accepts_valid_names) {
   for (const char* const name : {"a", "Z", "ann", "Ann-Lee_2", "abcdefghijklmnopqrst"}) {
     EXPECT_EQ(check_name(name), name_fault::none) << name;
   }
 }
 
-TEST(check_name, bad_ones) {
+TEST(check_name, refuses_invalid_names) {
   EXPECT_EQ(check_name(""), name_fault::empty);
   EXPECT_EQ(check_name("abcdefghijklmnopqrstu"), name_fault::too_long);
   for (const char* const name : {"1a", "-", "_a", " a", "#a"}) {

@@ -7,7 +7,7 @@
 namespace rota::base::event_fd_test {
 namespace {
 
-TEST(event_fd, one_signal_is_one_event_although_it_is_read) {
+TEST(event_fd, gives_one_event_for_each_signal_and_none_for_a_read) {
   const auto poll = sys::epoll_create();
   const auto fd = sys::event_fd();
   ASSERT_TRUE(poll.has_value() && fd.has_value());

@@ -76,7 +76,7 @@ class io_driver_test : public ::testing::Test {
   io_driver driver;
 };
 
-TEST_F(io_driver_test, bytes_are_an_event_that_does_not_last) {
+TEST_F(io_driver_test, readiness_for_bytes_ends_when_it_is_consumed) {
   const connection c;
   const auto slot = driver.add(c.near);
   ASSERT_TRUE(slot.has_value());
@@ -92,7 +92,7 @@ TEST_F(io_driver_test, bytes_are_an_event_that_does_not_last) {
   driver.remove_open(*slot, c.near);
 }
 
-TEST_F(io_driver_test, the_other_sides_end_lasts_for_reading_alone) {
+TEST_F(io_driver_test, end_of_the_peer_stays_ready_for_reading_only) {
   const connection c;
   const auto slot = driver.add(c.near);
   ASSERT_TRUE(slot.has_value());
@@ -105,7 +105,7 @@ TEST_F(io_driver_test, the_other_sides_end_lasts_for_reading_alone) {
   driver.remove_open(*slot, c.near);
 }
 
-TEST_F(io_driver_test, a_reset_lasts_in_both_directions) {
+TEST_F(io_driver_test, reset_stays_ready_in_both_directions) {
   const connection c;
   const auto slot = driver.add(c.near);
   ASSERT_TRUE(slot.has_value());
@@ -119,7 +119,7 @@ TEST_F(io_driver_test, a_reset_lasts_in_both_directions) {
   driver.remove_open(*slot, c.near);
 }
 
-TEST_F(io_driver_test, urgent_data_is_an_event_that_lasts) {
+TEST_F(io_driver_test, urgent_data_stays_ready_for_reading) {
   const connection c;
   const auto slot = driver.add(c.near);
   ASSERT_TRUE(slot.has_value());
@@ -133,7 +133,7 @@ TEST_F(io_driver_test, urgent_data_is_an_event_that_lasts) {
   driver.remove_open(*slot, c.near);
 }
 
-TEST_F(io_driver_test, who_asks_for_input_alone_hears_of_input_alone) {
+TEST_F(io_driver_test, interest_in_input_reports_input_only) {
   const auto fd = base::sys::event_fd();
   ASSERT_TRUE(fd.has_value());
   const auto slot = driver.add(*fd, interest::input);
@@ -151,7 +151,7 @@ TEST_F(io_driver_test, who_asks_for_input_alone_hears_of_input_alone) {
   base::sys::close(*fd);
 }
 
-TEST_F(io_driver_test, what_cannot_be_watched_is_told_and_takes_no_slot) {
+TEST_F(io_driver_test, unwatchable_file_is_refused_and_takes_no_slot) {
   const int file = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
   ASSERT_NE(file, -1);
   EXPECT_EQ(driver.add(file).error(), std::errc::operation_not_permitted);
@@ -169,7 +169,7 @@ int exit_code_of_child(Look look) {
   return status;
 }
 
-TEST_F(io_driver_test, a_child_takes_nothing_away_from_its_parent) {
+TEST_F(io_driver_test, forked_child_keeps_the_registration_of_its_parent) {
   const connection c;
   const auto slot = driver.add(c.near);
   ASSERT_TRUE(slot.has_value());

@@ -65,7 +65,7 @@ TEST(operation, cancels_of_many_operations_are_submitted_together) {
   EXPECT_EQ(office.in_flight(), 0U);
 }
 
-TEST(operation, cancels_fill_a_small_queue_once_for_each_submission) {
+TEST(operation, cancels_are_submitted_each_time_a_small_queue_is_full) {
   counting_kernel kernel;
   kernel.room = 10;
   desk office(kernel, 4096);
@@ -82,7 +82,7 @@ TEST(operation, cancels_fill_a_small_queue_once_for_each_submission) {
 }
 
 // One operation is submitted; the others are queued. They leave the queue at its end, middle and front.
-TEST(operation, the_line_keeps_its_order_when_operations_leave_it_anywhere) {
+TEST(operation, queue_keeps_its_order_when_operations_leave_it_anywhere) {
   counting_kernel kernel;
   desk office(kernel, 1);
   const std::vector<operation*> all = start(office, 9);

@@ -41,7 +41,7 @@ verdict try_without(int error) {
   return as_expected;
 }
 
-TEST(probe, a_ring_that_the_kernel_refuses_is_its_error_for_who_asked_and_epoll_for_who_did_not) {
+TEST(probe, refused_ring_is_an_error_if_requested_and_epoll_if_automatic) {
   if (!ring::make({}).has_value()) GTEST_SKIP() << "no io_uring here";
   for (const int error : {ENOSYS, EPERM, ENOMEM, EMFILE}) {
     const pid_t child = ::fork();

@@ -100,13 +100,13 @@ TEST_F(hand_driven, ten_thousand_operations_pass_through_a_queue_of_four) {
   EXPECT_EQ(driver.stats().overflows, 0U) << "no more are in flight than there is room for";
 }
 
-TEST_F(hand_driven, what_overflows_the_completions_is_fetched_and_counted) {
+TEST_F(hand_driven, overflowed_completions_are_fetched_and_counted) {
   open({.entries = 64, .completions = 64, .most_in_flight = 10'000});
   do_nothings(driver, files(), 10'000);
   EXPECT_GT(driver.stats().overflows, 0U);
 }
 
-TEST_F(hand_driven, what_waits_in_the_line_is_cancelled_at_once) {
+TEST_F(hand_driven, queued_operation_is_cancelled_at_once) {
   open({.entries = 4, .completions = 8, .most_in_flight = 1});
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
@@ -223,7 +223,7 @@ task<void> read_for_ever(int fd, std::atomic<int>& begun) {
   co_await read_some(fd, *buffer, ~std::uint64_t{0});
 }
 
-TEST_F(ring_test, the_frames_of_who_is_cancelled_stay_until_the_kernel_is_done) {
+TEST_F(ring_test, frames_of_a_cancelled_task_stay_until_the_kernel_is_done) {
   const empty_pipe p;
   std::atomic<int> begun{0};
   runtime on(on_ring(2));
@@ -245,7 +245,7 @@ TEST_F(ring_test, the_frames_of_who_is_cancelled_stay_until_the_kernel_is_done) 
   EXPECT_EQ(on.stats().alive_tasks, 0U);
 }
 
-TEST_F(ring_test, a_shutdown_ends_what_the_kernel_has) {
+TEST_F(ring_test, shutdown_ends_operations_that_the_kernel_holds) {
   for (const unsigned workers : {1U, 2U}) {
     const empty_pipe p;
     std::atomic<int> begun{0};
@@ -259,7 +259,7 @@ TEST_F(ring_test, a_shutdown_ends_what_the_kernel_has) {
 }
 
 /// An operation that a worker has prepared is submitted although that worker stays in user code.
-TEST_F(ring_test, what_is_prepared_does_not_wait_for_who_computes) {
+TEST_F(ring_test, prepared_operation_is_submitted_while_its_worker_computes) {
   const int fd = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
   std::atomic<bool> is_read{false};
   runtime on(on_ring(2));
@@ -293,7 +293,7 @@ task<void> opens_for_nobody(std::atomic<bool>& begun, std::string path) {
   if (fd >= 0) ::close(fd);
 }
 
-TEST_F(ring_test, a_descriptor_that_nobody_takes_is_closed) {
+TEST_F(ring_test, descriptor_opened_for_a_cancelled_task_is_closed) {
   runtime on(on_ring(2));
   const std::size_t files = test::open_files();
   for (int i = 0; i < 300; ++i) {

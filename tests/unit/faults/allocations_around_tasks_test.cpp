@@ -140,7 +140,7 @@ class allocations_of_a_runtime : public ::testing::TestWithParam<std::size_t> {
   }
 };
 
-TEST_P(allocations_of_a_runtime, fail_while_it_is_made_and_goes) {
+TEST_P(allocations_of_a_runtime, fail_while_it_is_created_and_destroyed) {
   make_with_each_failure([] { const runtime rt(short_of_memory(2)); });
 }
 
@@ -160,7 +160,7 @@ TEST_P(allocations_of_a_runtime, fail_with_a_clock_of_its_own) {
   });
 }
 
-TEST_P(allocations_of_a_runtime, fail_while_it_goes_with_tasks_in_it) {
+TEST_P(allocations_of_a_runtime, fail_while_it_is_destroyed_with_live_tasks) {
   make_with_each_failure([] {
     runtime rt(short_of_memory());
     for (int i = 0; i < 3; ++i) {

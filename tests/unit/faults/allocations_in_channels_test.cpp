@@ -183,7 +183,7 @@ constexpr int first_places = 32;
 constexpr int least_bytes = 2'049;
 
 // The send that takes the last free place adds a block.
-TEST(memory_of_channels, a_bounded_one_grows_as_it_fills) {
+TEST(memory_of_channels, bounded_channel_grows_as_it_fills) {
   test::forgo_frame_cache();
   for (const int capacity : {1, 32, 33, 100, 4096}) {
     SCOPED_TRACE(capacity);
@@ -221,7 +221,7 @@ TEST(memory_of_channels, a_bounded_one_grows_as_it_fills) {
 }
 
 // Without memory a channel of 32 places is full at 32 items. With memory again it accepts all 100.
-TEST(memory_of_channels, a_bounded_one_that_cannot_grow_stays_as_it_is) {
+TEST(memory_of_channels, bounded_channel_that_cannot_grow_is_full_at_its_size) {
   test::forgo_frame_cache();
   for (const overflow policy : {overflow::wait, overflow::reject, overflow::drop_newest}) {
     auto [tx, rx] = bounded<int>(100, {.on_full = policy});
@@ -243,7 +243,7 @@ TEST(memory_of_channels, a_bounded_one_that_cannot_grow_stays_as_it_is) {
   }
 }
 
-TEST(memory_of_channels, one_that_is_bounded_by_weight_and_cannot_grow_stays_as_it_is) {
+TEST(memory_of_channels, weighed_channel_that_cannot_grow_is_full_at_its_size) {
   test::forgo_frame_cache();
   auto [tx, rx] = bounded_by_weight<int>(100, 1'000, [](const int& /*item*/) noexcept { return 1U; });
   memory::fail_after(0, 1'000);
@@ -258,7 +258,7 @@ TEST(memory_of_channels, one_that_is_bounded_by_weight_and_cannot_grow_stays_as_
   for (int i = 0; i < sent; ++i) EXPECT_EQ(rx.try_recv(), i);
 }
 
-TEST(memory_of_channels, a_bounded_one_that_cannot_grow_drops_the_oldest_early) {
+TEST(memory_of_channels, bounded_channel_that_cannot_grow_drops_the_oldest_early) {
   test::forgo_frame_cache();
   auto [tx, rx] = bounded<int>(100, {.on_full = overflow::drop_oldest});
   memory::fail_after(0, 1'000);
@@ -299,7 +299,7 @@ task<> sends(weighed_sender<int>& to, int item) {
 }
 
 // A sender finds no memory, and joins the line while another sender is at its allocation of more places.
-TEST(memory_of_channels, places_that_one_sender_adds_reach_another_that_waits) {
+TEST(memory_of_channels, slots_added_by_one_sender_reach_a_waiting_sender) {
   test::manual_scheduler tasks;
   auto made = bounded_by_weight<int>(64, 64, [](int /*item*/) noexcept { return 1U; });
   auto& tx = made.sender;
@@ -319,7 +319,7 @@ TEST(memory_of_channels, places_that_one_sender_adds_reach_another_that_waits) {
 }
 
 // The blocks of an unbounded channel are freed with their items; 64 bytes for each 32 items remain.
-TEST(memory_of_channels, that_of_an_unbounded_one_goes_with_its_items) {
+TEST(memory_of_channels, unbounded_channel_frees_its_blocks_with_its_items) {
   static constexpr int count = 32'000;
   test::forgo_frame_cache();
   const long before = memory::live();

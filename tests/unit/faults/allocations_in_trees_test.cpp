@@ -74,7 +74,7 @@ TEST(allocations_in_trees, a_walk_gives_everything_once) {
   });
 }
 
-TEST(allocations_in_trees, what_a_walk_leaves_out_stays_out) {
+TEST(allocations_in_trees, skipped_directories_stay_skipped_after_a_failure) {
   const test::scratch_folder folder;
   for (int i = 0; i < 8; ++i) folder.write("t/d" + std::to_string(i) + "/sub/x", "");
   runtime rt(test::short_of_memory());

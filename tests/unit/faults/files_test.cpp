@@ -86,7 +86,7 @@ class failing_files : public ::testing::Test {
   test::scratch_folder folder;
 };
 
-TEST_F(failing_files, short_reads_and_writes_of_every_length) {
+TEST_F(failing_files, short_reads_and_writes_of_every_length_are_continued) {
   for (const std::size_t most : {1U, 2U, 7U, 64U}) {
     by_threads([&]() -> task<> {
       fs::file f = demand(co_await fs::file::create(at("f")));
@@ -127,7 +127,7 @@ TEST_F(failing_files, interrupted_calls_are_made_again) {
   });
 }
 
-TEST_F(failing_files, an_error_of_one_operation_is_that_operations) {
+TEST_F(failing_files, error_of_one_operation_does_not_affect_the_next) {
   for (const int error : {EIO, ENOSPC, EDQUOT, ENOMEM, ESTALE}) {
     by_threads([&]() -> task<> {
       fs::file f = demand(co_await fs::file::create_new(at("f" + std::to_string(error))));
@@ -170,7 +170,7 @@ TEST_F(failing_files, a_small_file_that_is_not_in_memory_as_a_whole_is_read_by_a
 }
 
 /// Kernels without in-place reads, and kernels that return 0 although there are bytes.
-TEST_F(failing_files, what_a_read_in_place_says_is_believed_of_bytes_alone) {
+TEST_F(failing_files, in_place_read_without_bytes_is_repeated_by_a_thread) {
   const unsigned in_place = folder.reads_in_memory() ? 0 : 1;
   folder.write("f", text);
   by_threads([&]() -> task<> {
@@ -214,7 +214,7 @@ TEST_F(failing_files, a_replacement_that_fails_anywhere_leaves_what_was_there) {
   EXPECT_EQ(test::entries_of(folder.root().c_str()), 1U);
 }
 
-TEST_F(failing_files, a_copy_goes_on_by_hand_where_the_kernel_does_not) {
+TEST_F(failing_files, copy_continues_with_reads_and_writes_if_the_kernel_refuses) {
   folder.write("f", text);
   by_threads([&]() -> task<> {
     for (const int error : {EXDEV, EINVAL, EOPNOTSUPP, ENOSYS, EPERM}) {
@@ -239,7 +239,7 @@ TEST_F(failing_files, a_copy_goes_on_by_hand_where_the_kernel_does_not) {
   });
 }
 
-TEST_F(failing_files, files_without_a_name_where_there_are_none_have_one_for_a_moment) {
+TEST_F(failing_files, temp_file_is_unlinked_where_unnamed_files_are_unsupported) {
   by_threads([&]() -> task<> {
     for (const int error : {EOPNOTSUPP, EISDIR, EINVAL}) {
       calls::fail(call::open_at, error);
@@ -253,7 +253,7 @@ TEST_F(failing_files, files_without_a_name_where_there_are_none_have_one_for_a_m
   EXPECT_TRUE(std::filesystem::is_empty(folder.root()));
 }
 
-TEST_F(failing_files, a_tree_that_cannot_be_removed_stays_as_far_as_it_was) {
+TEST_F(failing_files, failed_tree_removal_keeps_the_remaining_entries) {
   for (int i = 0; i < 10; ++i) folder.write("t/a/" + std::to_string(i), "x");
   by_threads([&]() -> task<> {
     calls::fail(call::unlink_at, EACCES, 4);

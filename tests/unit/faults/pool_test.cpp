@@ -39,7 +39,7 @@ class pool_without_threads : public ::testing::Test {
   }
 };
 
-TEST_F(pool_without_threads, who_waits_for_a_work_tries_for_them) {
+TEST_F(pool_without_threads, waiter_for_a_job_retries_to_start_a_thread) {
   thread_pool p({.max_threads = 4});
   refuse(10);
   auto w = p.submit([] { return 7; });
@@ -49,7 +49,7 @@ TEST_F(pool_without_threads, who_waits_for_a_work_tries_for_them) {
 }
 
 // The only thread that the system grants must run the work: a thread that only retries would fail for ever.
-TEST_F(pool_without_threads, the_one_that_the_system_has_left_runs_the_work) {
+TEST_F(pool_without_threads, only_thread_that_the_system_grants_runs_the_job) {
   thread_pool p({.max_threads = 1});
   refuse();
   auto w = p.submit([] { return 7; });
@@ -60,7 +60,7 @@ TEST_F(pool_without_threads, the_one_that_the_system_has_left_runs_the_work) {
   EXPECT_EQ(p.stats().threads, 1U);
 }
 
-TEST_F(pool_without_threads, who_waits_for_idleness_for_a_group_or_for_any_tries_for_them) {
+TEST_F(pool_without_threads, wait_idle_wait_and_wait_any_retry_to_start_a_thread) {
   for (int how = 0; how < 3; ++how) {
     thread_pool p({.max_threads = 4});
     refuse();
@@ -75,7 +75,7 @@ TEST_F(pool_without_threads, who_waits_for_idleness_for_a_group_or_for_any_tries
 }
 
 // The waiters fall asleep before the first refusal.
-TEST_F(pool_without_threads, who_sleeps_already_is_told) {
+TEST_F(pool_without_threads, sleeping_waiter_is_woken_to_retry_the_start_of_a_thread) {
   for (int how = 0; how < 4; ++how) {
     thread_pool p({.max_threads = 4, .start = start_mode::suspended});
     auto w = p.submit([] {}, {.group = "g"});
@@ -96,7 +96,7 @@ TEST_F(pool_without_threads, who_sleeps_already_is_told) {
   }
 }
 
-TEST_F(pool_without_threads, the_time_of_a_wait_is_over_all_the_same) {
+TEST_F(pool_without_threads, timed_wait_times_out_while_no_thread_can_start) {
   thread_pool p({.max_threads = 1});
   refuse(1'000'000'000);
   auto w = p.submit([] {});
@@ -108,7 +108,7 @@ TEST_F(pool_without_threads, the_time_of_a_wait_is_over_all_the_same) {
 // ---- memory -----------------------------------------------------------------------------------------------
 
 // The pool has no memory for the work: it retries, and all waits for the pool include that work.
-TEST(pool_without_memory, an_item_that_waits_for_it_is_waited_for) {
+TEST(pool_without_memory, wait_idle_includes_an_item_that_waits_for_memory) {
   thread_pool p({.max_threads = 1});
   static_cast<void>(p.submit([] {}));
   p.wait_idle();
@@ -127,7 +127,7 @@ TEST(pool_without_memory, an_item_that_waits_for_it_is_waited_for) {
   p.wait(how.works.group);
 }
 
-TEST(pool_without_memory, a_pool_ends_and_reports_when_there_is_some) {
+TEST(pool_without_memory, shutdown_reports_abandoned_jobs_once_there_is_memory) {
   struct kept {
     std::atomic<bool> begun{false};
     gate go;

@@ -19,7 +19,7 @@ using test::short_of_memory;
 
 constexpr std::size_t for_good = 1'000'000;
 
-TEST(regress_memory, a_runtime_goes_without_memory) {
+TEST(regress_memory, runtime_can_be_destroyed_without_memory) {
   {
     runtime rt(short_of_memory());
     rt.spawn([](guest) -> task<> { co_await sleep_for(1h); }, guest()).detach();
@@ -30,7 +30,7 @@ TEST(regress_memory, a_runtime_goes_without_memory) {
 }
 
 /// A closure that does not return is a survivor, so there is something to report.
-TEST(regress_memory, a_shutdown_that_cannot_report_has_happened_all_the_same) {
+TEST(regress_memory, shutdown_completes_although_its_report_cannot_be_allocated) {
   std::optional<runtime> rt(short_of_memory());
   std::binary_semaphore begun(0);
   std::binary_semaphore may_end(0);
@@ -70,7 +70,7 @@ TEST(regress_memory, blocking_work_waits_for_a_thread_that_could_not_be_started)
 }
 
 /// The watchdog sleeps in an idle runtime. A shortage must wake it, and keep it awake until it has passed.
-TEST(regress_memory, a_shortage_of_threads_that_lasts) {
+TEST(regress_memory, blocking_work_runs_after_a_lasting_shortage_of_threads) {
   test::forgo_frame_cache();
   runtime rt(short_of_memory());
   test::wait_until([&rt] { return rt.stats().total_parked != 0; });
@@ -101,7 +101,7 @@ TEST(regress_memory, a_root_runs_without_memory_for_what_the_watchdog_reads) {
   EXPECT_EQ(failed, 1U);
 }
 
-TEST(regress_memory, a_shutdown_during_a_shortage_of_threads) {
+TEST(regress_memory, shutdown_cancels_blocking_work_during_a_shortage_of_threads) {
   test::forgo_frame_cache();
   std::optional<runtime> rt(short_of_memory());
   memory::fail_after(1, for_good);

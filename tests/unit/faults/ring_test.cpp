@@ -59,7 +59,7 @@ std::error_code why_no_ring() {
   return {};
 }
 
-TEST_F(failing_ring, that_cannot_be_made_is_the_error_of_who_asked_for_it) {
+TEST_F(failing_ring, runtime_that_requires_a_ring_throws_if_it_cannot_be_made) {
   for (const int error : {ENOSYS, EPERM, ENOMEM, EMFILE}) {
     const std::size_t files = test::open_files();
     calls::fail(call::make_ring, error, 0, 2);
@@ -71,20 +71,20 @@ TEST_F(failing_ring, that_cannot_be_made_is_the_error_of_who_asked_for_it) {
 }
 
 /// A kernel that does not know one of the flags returns EINVAL, and is asked again without them.
-TEST_F(failing_ring, that_is_refused_for_its_flags_is_made_with_fewer) {
+TEST_F(failing_ring, ring_is_made_with_fewer_flags_if_the_kernel_refuses_one) {
   calls::fail(call::make_ring, EINVAL);
   const runtime rt(with_ring());
   EXPECT_EQ(rt.stats().io_backend, io_backend::uring);
   EXPECT_EQ(calls::made(call::make_ring), 2U);
 }
 
-TEST_F(failing_ring, is_not_made_where_nobody_asks_for_it) {
+TEST_F(failing_ring, ring_is_not_made_for_the_epoll_backend) {
   const runtime rt(with_ring(io_backend::epoll));
   EXPECT_EQ(rt.stats().io_backend, io_backend::epoll);
   EXPECT_EQ(calls::made(call::make_ring), 0U);
 }
 
-TEST_F(failing_ring, that_lacks_a_call_that_all_need_is_none) {
+TEST_F(failing_ring, ring_without_a_required_operation_is_unsupported) {
   for (const int needed : {int{IORING_OP_READ},
                            int{IORING_OP_WRITE},
                            int{IORING_OP_READV},
@@ -111,7 +111,7 @@ task<> make_and_rename(std::string folder) {
   EXPECT_TRUE(removed.has_value());
 }
 
-TEST_F(failing_ring, that_lacks_another_call_leaves_it_to_a_thread) {
+TEST_F(failing_ring, ring_without_an_optional_operation_leaves_it_to_a_thread) {
   runtime whole(with_ring());
   whole.block_on(make_and_rename(folder.root()));
   const std::uint64_t with_all = whole.stats().io.operations;
@@ -151,7 +151,7 @@ task<> many(std::string path, std::uint64_t count) {
 }
 
 /// EBUSY: overflowed completions must be fetched first. EAGAIN, ENOMEM: no memory. EINTR: a signal.
-TEST_F(failing_ring, that_takes_nothing_for_a_while_is_asked_again) {
+TEST_F(failing_ring, refused_submission_is_retried_and_counted) {
   for (const int error : {EBUSY, EAGAIN, ENOMEM, EINTR}) {
     calls::reset();
     runtime rt(with_ring());
@@ -173,7 +173,7 @@ struct ended_count {
 };
 
 /// A queue of four is always full, and the kernel often refuses to empty it; the rest waits in the line.
-TEST_F(failing_ring, that_takes_nothing_with_a_full_queue_loses_nothing) {
+TEST_F(failing_ring, full_queue_loses_no_operation_when_submissions_are_refused) {
   constexpr unsigned count = 1'000;
   driver::io_driver by;
   ASSERT_FALSE(by.open(io_backend::uring, {.entries = 4, .completions = 8, .most_in_flight = 8}));

@@ -136,7 +136,7 @@ task<std::size_t> talk(int pieces, std::size_t size) {
   co_return back;
 }
 
-TEST_F(signal_storm, on_the_caller_of_block_on_and_on_a_worker_beside_sockets_and_timers) {
+TEST_F(signal_storm, does_not_disturb_sockets_and_timers_in_block_on_or_on_a_worker) {
   std::vector<std::unique_ptr<storm>> storms;
   runtime rt(with_workers(1));
   test::join_on_worker(rt.spawn(open_this_thread(storms)));
@@ -146,7 +146,7 @@ TEST_F(signal_storm, on_the_caller_of_block_on_and_on_a_worker_beside_sockets_an
   storms.front()->rage();
 }
 
-TEST_F(signal_storm, on_threads_that_wait_without_a_limit_wakes_nobody) {
+TEST_F(signal_storm, does_not_wake_threads_that_wait_without_a_limit) {
   std::vector<std::unique_ptr<storm>> storms;
   runtime rt(with_workers(1));
   test::join_on_worker(rt.spawn(open_this_thread(storms)));
@@ -184,7 +184,7 @@ TEST_F(signal_storm, ends_no_sleep_early) {
   EXPECT_EQ(rt.block_on(sleeps()), 0);
 }
 
-TEST_F(signal_storm, on_threads_that_block_and_in_a_shutdown) {
+TEST_F(signal_storm, does_not_disturb_threads_that_block_or_a_shutdown) {
   std::mutex one_at_a_time;
   std::atomic<int> gone{0};
   const storm mine;

@@ -115,7 +115,7 @@ class failing_sockets : public ::testing::Test {
   }
 };
 
-TEST_F(failing_sockets, short_reads_and_writes_of_every_length) {
+TEST_F(failing_sockets, short_reads_and_writes_of_every_length_are_continued) {
   for (const std::size_t most : {1U, 2U, 3U, 7U, 64U}) {
     calls::shorten(most);
     run(transfer(5'000), with_workers(2));
@@ -141,7 +141,7 @@ TEST_F(failing_sockets, a_connection_that_broke_before_it_was_accepted_is_left_o
 }
 
 /// accept() returns the first failure of each second; on later ones it waits 10 ms, 20 ms, .. a second.
-TEST_F(failing_sockets, a_lack_of_descriptors_is_told_and_passes) {
+TEST_F(failing_sockets, accept_reports_a_lack_of_descriptors_and_recovers) {
   for (const int error : {EMFILE, ENFILE, ENOBUFS, ENOMEM}) {
     calls::reset();
     run(accept_after(error, 4, true));
@@ -159,7 +159,7 @@ TEST_F(failing_sockets, accept_backs_off_from_10_ms_to_a_second) {
 
 TEST_F(failing_sockets, an_error_of_the_listener_is_told) { run(accept_after(EINVAL, 1, true)); }
 
-TEST_F(failing_sockets, an_error_of_one_operation_is_that_operations) {
+TEST_F(failing_sockets, error_of_one_operation_does_not_affect_the_next) {
   for (const int error : {ECONNRESET, ETIMEDOUT, EHOSTUNREACH, ENOBUFS}) {
     calls::reset();
     run(
@@ -184,7 +184,7 @@ TEST_F(failing_sockets, an_error_of_one_operation_is_that_operations) {
 }
 
 /// An event is only a hint. Each one costs one try, and then the task sleeps again.
-TEST_F(failing_sockets, events_for_nothing_cost_one_try_each) {
+TEST_F(failing_sockets, spurious_events_cost_one_receive_call_each) {
   constexpr int events = 1'000;
   runtime rt(with_workers(1));
   rt.block_on([&rt]() -> task<> {
@@ -253,7 +253,7 @@ TEST_F(failing_sockets, a_question_and_its_answer_cost_one_receive_each) {
 }
 
 /// A peek or a readiness check consumes an event and leaves the bytes.
-TEST_F(failing_sockets, what_was_only_looked_at_is_read) {
+TEST_F(failing_sockets, bytes_are_still_read_after_a_peek_or_a_readiness_check) {
   run([]() -> task<> {
     pair both = co_await connected();
     const std::vector<std::byte> some = pattern(10);
@@ -338,7 +338,7 @@ class few_descriptors : public ::testing::Test {
 };
 
 /// A real EMFILE is returned once. With descriptors again, the pending connection is accepted.
-TEST_F(few_descriptors, stop_nobody_for_good) {
+TEST_F(few_descriptors, accept_recovers_when_descriptors_are_free_again) {
   run([this]() -> task<> {
     tcp_listener listener = demand(tcp_listener::bind(endpoint::loopback_v4(0)));
     auto client = co_await tcp_stream::connect(demand(listener.local_endpoint()));
@@ -354,7 +354,7 @@ TEST_F(few_descriptors, stop_nobody_for_good) {
   });
 }
 
-TEST_F(few_descriptors, leave_no_half_of_a_runtime) {
+TEST_F(few_descriptors, failed_runtime_constructor_leaks_no_file_and_no_thread) {
   const std::size_t files = test::open_files();
   const std::size_t threads = test::threads_of_process();
   allow(0);

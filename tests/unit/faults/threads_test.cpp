@@ -35,7 +35,7 @@ class missing_threads : public ::testing::Test {
 };
 
 /// The runtime needs the watchdog's thread and one for each worker.
-TEST_F(missing_threads, the_constructor_says_so_and_leaves_nothing_behind) {
+TEST_F(missing_threads, constructor_throws_and_leaves_nothing_behind) {
   constexpr unsigned workers = 3;
   for (unsigned nth = 0; nth <= workers; ++nth) {
     const std::size_t files = test::open_files();
@@ -53,7 +53,7 @@ TEST_F(missing_threads, the_constructor_says_so_and_leaves_nothing_behind) {
   EXPECT_EQ(rt.spawn(number(7)).join(), 7);
 }
 
-TEST_F(missing_threads, of_those_that_only_should_be_there_are_no_error) {
+TEST_F(missing_threads, runtime_starts_with_fewer_blocking_threads_than_its_minimum) {
   runtime_options o = with_workers(1);
   o.blocking.min_threads = 3;
   calls::fail(call::create_thread, EAGAIN, 3);  // the calls: watchdog, worker, the first of three
@@ -63,7 +63,7 @@ TEST_F(missing_threads, of_those_that_only_should_be_there_are_no_error) {
   EXPECT_EQ(rt.spawn_blocking([] { return 7; }).join(), 7);
 }
 
-TEST_F(missing_threads, for_blocking_work_are_tried_for_until_they_come) {
+TEST_F(missing_threads, threads_for_blocking_work_are_retried_until_they_start) {
   runtime rt(with_workers(1));
   constexpr std::uint64_t refusals = 20;
   calls::fail(call::create_thread, EAGAIN, 0, refusals);
@@ -73,7 +73,7 @@ TEST_F(missing_threads, for_blocking_work_are_tried_for_until_they_come) {
   EXPECT_EQ(calls::failed(call::create_thread), refusals);
 }
 
-TEST_F(missing_threads, for_a_worker_that_blocks_are_tried_for_again_while_it_does) {
+TEST_F(missing_threads, thread_for_a_blocked_worker_is_retried_while_it_blocks) {
   runtime rt(with_workers(1));
   calls::fail(call::create_thread, EAGAIN, 0, 2);
   const auto blocks = []() -> task<int> {
@@ -86,7 +86,7 @@ TEST_F(missing_threads, for_a_worker_that_blocks_are_tried_for_again_while_it_do
   EXPECT_EQ(rt.stats().total_shortages, 1U);
 }
 
-TEST_F(missing_threads, for_good_do_not_hold_a_shutdown_up) {
+TEST_F(missing_threads, shutdown_does_not_wait_for_threads_that_never_start) {
   std::optional<runtime> rt(with_workers(2));
   calls::fail(call::create_thread, EAGAIN, 0, 1'000'000'000);
   join_handle<int> never = rt->spawn_blocking([] { return 7; });

@@ -61,7 +61,7 @@ TEST(access_log, writes_before_it_ends) {
   writer.join();
 }
 
-TEST(access_log, drops_and_counts_what_has_no_room) {
+TEST(access_log, drops_and_counts_lines_that_do_not_fit_its_buffer) {
   const scratch_folder folder;
   access_log log(folder.at("log"), {}, 8);
   for (const char* text : {"aaa\n", "bbb\n", "c\n", "d\n"}) log.add(text);

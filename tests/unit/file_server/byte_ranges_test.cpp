@@ -26,21 +26,21 @@ std::string selected(std::string_view field, std::uint64_t size = 10) {
 }
 
 // §14.1.2: first-last
-TEST(byte_ranges, from_first_to_last) {
+TEST(byte_ranges, first_last_form_includes_both_positions) {
   EXPECT_EQ(selected("bytes=0-4"), "0+5");
   EXPECT_EQ(selected("bytes=9-9"), "9+1");
   EXPECT_EQ(selected("bytes=0-9"), "0+10");
 }
 
 // §14.1.2: a last position that is missing or past the end means the end
-TEST(byte_ranges, to_the_end) {
+TEST(byte_ranges, first_only_form_reaches_to_the_end) {
   EXPECT_EQ(selected("bytes=3-"), "3+7");
   EXPECT_EQ(selected("bytes=3-10"), "3+7");
   EXPECT_EQ(selected("bytes=3-99999999999999999999999999"), "3+7");
 }
 
 // §14.1.2: a suffix longer than the file is the file
-TEST(byte_ranges, of_the_end) {
+TEST(byte_ranges, suffix_form_selects_the_last_bytes) {
   EXPECT_EQ(selected("bytes=-3"), "7+3");
   EXPECT_EQ(selected("bytes=-10"), "0+10");
   EXPECT_EQ(selected("bytes=-11"), "0+10");
@@ -57,10 +57,12 @@ TEST(byte_ranges, behind_the_end_are_unsatisfiable) {
 }
 
 // §14.1.2: satisfiable if one range is
-TEST(byte_ranges, those_behind_the_end_are_left_out) { EXPECT_EQ(selected("bytes=50-60,0-0,-0"), "0+1"); }
+TEST(byte_ranges, behind_the_end_are_left_out_if_another_is_satisfiable) {
+  EXPECT_EQ(selected("bytes=50-60,0-0,-0"), "0+1");
+}
 
 // §14.1.2: a suffix of an empty file is the whole file; there is no byte 0
-TEST(byte_ranges, of_an_empty_file) {
+TEST(byte_ranges, of_an_empty_file_are_unsatisfiable_except_a_suffix) {
   EXPECT_EQ(selected("bytes=0-", 0), "unsatisfiable");
   EXPECT_EQ(selected("bytes=0-0", 0), "unsatisfiable");
   EXPECT_EQ(selected("bytes=-0", 0), "unsatisfiable");
@@ -105,7 +107,7 @@ TEST(byte_ranges, the_unit_is_bytes) {
 }
 
 // §15.3.7.2: in the requested order
-TEST(byte_ranges, of_several_keep_their_order) {
+TEST(byte_ranges, keep_the_requested_order) {
   EXPECT_EQ(selected("bytes=8-9,0-1"), "8+2 0+2");
   EXPECT_EQ(selected("bytes=0-0, 2-2\t,, 4-4 ,-1"), "0+1 2+1 4+1 9+1");
 }

@@ -50,7 +50,7 @@ TEST_F(a_representation, that_is_not_newer_is_304) {
 }
 
 // §13.1.1, §15.5.13
-TEST_F(a_representation, another_than_was_expected_is_412_with_a_body) {
+TEST_F(a_representation, that_fails_a_precondition_is_412_with_a_body) {
   const answer a = get("If-Match: \"other\"\r\n");
   EXPECT_EQ(a.code, status::precondition_failed);
   EXPECT_TRUE(head_of(a).ends_with("\r\n\r\n412 Precondition Failed\n"));

@@ -49,7 +49,7 @@ condition if_unmodified_since(std::string_view text) {
   return evaluated(r);
 }
 
-TEST(conditions, of_none_hold) { EXPECT_EQ(evaluated(request{}), condition::holds); }
+TEST(conditions, hold_if_the_request_has_none) { EXPECT_EQ(evaluated(request{}), condition::holds); }
 
 // §13.1.1
 TEST(conditions, if_match_holds_for_one_of_its_tags) {
@@ -170,7 +170,7 @@ TEST(if_range, holds_for_the_date_of_the_file_alone) {
 }
 
 // §13.1.5 and §8.8.2.2: a date is a strong validator once its second is over
-TEST(if_range, takes_no_date_of_a_second_that_goes_on) {
+TEST(if_range, takes_no_date_whose_second_is_not_over) {
   EXPECT_FALSE(range_applies_if(now_text, now));
   EXPECT_TRUE(range_applies_if(now_text, now + 1));
 }

@@ -9,7 +9,7 @@
 namespace file_server::testing::connections_test {
 namespace {
 
-TEST(connections, a_session_that_ends_before_its_spawner_knows_it_stays_until_then) {
+TEST(connections, session_that_ends_first_is_removed_when_its_spawner_returns) {
   connections all(2);
   const auto here = all.enter();
   ASSERT_TRUE(here.has_value());
@@ -19,7 +19,7 @@ TEST(connections, a_session_that_ends_before_its_spawner_knows_it_stays_until_th
   EXPECT_EQ(all.open(), 0U);
 }
 
-TEST(connections, a_session_that_ends_later_goes_at_its_end) {
+TEST(connections, session_is_removed_at_its_end_if_its_spawner_has_returned) {
   connections all(2);
   const auto here = all.enter();
   ASSERT_TRUE(here.has_value());
@@ -29,7 +29,7 @@ TEST(connections, a_session_that_ends_later_goes_at_its_end) {
   EXPECT_EQ(all.open(), 0U);
 }
 
-TEST(connections, there_is_a_limit_and_a_place_is_free_again) {
+TEST(connections, enter_fails_at_the_limit_until_a_session_is_removed) {
   connections all(1);
   const auto here = all.enter();
   ASSERT_TRUE(here.has_value());
@@ -45,7 +45,7 @@ rota::task<bool> waits_for_none(connections& all) {
   co_return all.open() == 0;
 }
 
-TEST(connections, who_waits_for_the_last_one_is_woken_by_either) {
+TEST(connections, waiter_for_the_last_connection_is_woken_in_either_order) {
   for (const bool left_first : {true, false}) {
     connections all(1);
     const auto here = all.enter();

@@ -34,7 +34,7 @@ TEST(accept_encoding, a_coding_without_weight_is_wanted_most) {
 }
 
 // §8.4.1: names are case-insensitive, and x-gzip is gzip
-TEST(accept_encoding, names_are_known_in_any_letters) {
+TEST(accept_encoding, names_are_case_insensitive_and_x_gzip_is_gzip) {
   EXPECT_EQ(accepted({"GZip, BR"}), these(1, 1000, 1000));
   EXPECT_EQ(accepted({"x-gzip"}), these(1, 1000, 0));
   EXPECT_EQ(accepted({"gzipped, brr, b, zip"}), these(1, 0, 0));
@@ -48,7 +48,7 @@ TEST(accept_encoding, weights_have_up_to_three_digits) {
 }
 
 // §12.4.2: nothing else is a weight; a malformed element is ignored
-TEST(accept_encoding, what_is_no_weight_takes_its_coding_away) {
+TEST(accept_encoding, coding_with_a_malformed_weight_is_ignored) {
   for (const std::string_view bad : {"gzip;",
                                      "gzip;q",
                                      "gzip;q=",

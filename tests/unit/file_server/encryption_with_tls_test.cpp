@@ -48,13 +48,13 @@ TEST_F(encryption_of_files, takes_a_certificate_and_its_key) {
   EXPECT_NE(make_encryption(files_.at("certificate"), files_.at("key")), nullptr);
 }
 
-TEST_F(encryption_of_files, names_a_certificate_that_is_none) {
+TEST_F(encryption_of_files, names_a_file_that_is_no_certificate) {
   expect_error(
       "none", "key", {"--certificate " + files_.at("none") + ": cannot open", "No such file or directory"});
   expect_error("text", "key", {"--certificate " + files_.at("text") + ": no certificate in PEM"});
 }
 
-TEST_F(encryption_of_files, names_a_key_that_is_none) {
+TEST_F(encryption_of_files, names_a_file_that_is_no_private_key) {
   expect_error(
       "certificate", "none", {"--key " + files_.at("none") + ": cannot open", "No such file or directory"});
   expect_error("certificate", "text", {"--key " + files_.at("text") + ": not a private key in PEM"});
@@ -67,7 +67,7 @@ TEST_F(encryption_of_files, says_why_a_key_does_not_fit) {
       {"--key " + files_.at("other key") + ": not the key of the certificate: ", "key values mismatch"});
 }
 
-TEST_F(encryption_of_files, has_no_password_for_a_key) {
+TEST_F(encryption_of_files, refuses_an_encrypted_key) {
   files_.write("encrypted",
                "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n"
                "DEK-Info: AES-256-CBC,00112233445566778899AABBCCDDEEFF\n\n"
@@ -75,7 +75,7 @@ TEST_F(encryption_of_files, has_no_password_for_a_key) {
   expect_error("certificate", "encrypted", {"--key ", "if it is encrypted, it cannot be used"});
 }
 
-TEST_F(encryption_of_files, that_is_of_no_use_leaves_no_log_and_no_listener) {
+TEST_F(encryption_of_files, leaves_no_log_and_no_listener_when_it_is_refused) {
   options o;
   o.directory = files_.root();
   o.certificate = files_.at("certificate");

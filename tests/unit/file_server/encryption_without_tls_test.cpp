@@ -9,7 +9,7 @@
 namespace file_server::testing::encryption_without_tls_test {
 namespace {
 
-TEST(encryption, that_is_not_in_this_program_is_an_error_of_the_option) {
+TEST(encryption, is_an_option_error_in_a_build_without_openssl) {
   try {
     static_cast<void>(make_encryption("a.pem", "b.pem"));
     ADD_FAILURE() << "accepted";

@@ -53,7 +53,7 @@ TEST(entity_tag, the_longest_fits) {
 }
 
 // §5.6.1.2: empty elements, blanks and tabs
-TEST(entity_tag_list, may_have_holes) {
+TEST(entity_tag_list, may_have_empty_elements) {
   EXPECT_TRUE(is_listed(", ,\"a\""));
   EXPECT_TRUE(is_listed("\"x\" \t,\t \"a\",,"));
   EXPECT_FALSE(is_listed(",,"));

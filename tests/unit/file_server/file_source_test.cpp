@@ -69,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(each,
                          ::testing::Values(resolution::kernel, resolution::walk),
                          [](const auto& row) { return row.param == resolution::kernel ? "kernel" : "walk"; });
 
-TEST_P(file_source_by, a_file_is_opened_with_what_is_known_of_it) {
+TEST_P(file_source_by, file_is_opened_with_its_metadata) {
   ASSERT_EQ(::utimensat(AT_FDCWD,
                         folder_.at("a.txt").c_str(),
                         std::array<timespec, 2>{timespec{1'000, 0}, timespec{784'111'777, 5}}.data(),
@@ -147,7 +147,7 @@ TEST_P(file_source_by, a_name_of_the_longest_length_is_opened) {
 
 TEST_P(file_source_by, a_malformed_path_is_a_bad_request) { EXPECT_EQ(code("/%00"), 400); }
 
-TEST_P(file_source_by, dots_lead_nowhere) {
+TEST_P(file_source_by, path_with_dot_dot_is_not_found) {
   EXPECT_EQ(code("/../" + fs::path(outside_.root()).filename().string() + "/secret.txt"), 404);
   EXPECT_EQ(code("/sub/../a.txt"), 404);
 }
@@ -262,7 +262,7 @@ TEST_P(file_source_by, no_descriptor_is_left_behind) {
 }
 
 // A thread turns `d` into a folder and into a link to the outside; each opened file must be inside.
-TEST_P(file_source_by, a_folder_that_becomes_a_link_lets_nobody_out) {
+TEST_P(file_source_by, folder_that_becomes_a_link_gives_no_file_outside_the_root) {
   folder_.write("d/a.txt", "inside");
   fs::create_directory_symlink(outside_.at("secret.d"), folder_.at("evil"));
   const std::string folder = folder_.at("d");

@@ -22,7 +22,7 @@ TEST(http_date_parser, knows_the_three_forms) {
   EXPECT_EQ(parsed("Wed Nov 16 08:49:37 1994"), when + 10 * 86'400);
 }
 
-TEST(http_date_parser, reads_what_is_written) {
+TEST(http_date_parser, reads_what_the_formatter_writes) {
   std::mt19937_64 random(11);
   std::uniform_int_distribution<std::int64_t> any(0, 253'402'300'799);
   for (int i = 0; i < 20'000; ++i) {
@@ -67,7 +67,7 @@ TEST(http_date_parser, minds_capitals_and_the_zone) {
   }
 }
 
-TEST(http_date_parser, a_day_or_time_that_is_not_there_is_none) {
+TEST(http_date_parser, refuses_a_day_or_time_that_does_not_exist) {
   for (const char* text : {"Sun, 00 Nov 1994 08:49:37 GMT",
                            "Sun, 31 Nov 1994 08:49:37 GMT",
                            "Sun, 30 Feb 1996 08:49:37 GMT",

@@ -16,14 +16,14 @@ namespace {
 /// More than all socket buffers hold.
 constexpr std::size_t huge = std::size_t{32} << 20U;
 
-TEST_F(https, sends_files_of_both_sizes_byte_for_byte) {
+TEST_F(https, sends_small_and_large_files_byte_for_byte) {
   start();
   EXPECT_EQ(body(talk(last("/small.txt"))), "hello");
   EXPECT_TRUE(body(talk(last("/large.bin"))) == pattern(300'000));
   EXPECT_EQ(server_->snapshot().handshakes, 2U);
 }
 
-TEST_F(https, sends_parts_of_both_sizes) {
+TEST_F(https, sends_small_and_large_ranges) {
   start();
   const std::string whole = pattern(300'000);
   EXPECT_EQ(body(talk(last("/large.bin", "Range: bytes=1000-1009\r\n"))), whole.substr(1000, 10));
@@ -48,7 +48,7 @@ TEST_F(https, a_connection_takes_one_request_after_the_other) {
   EXPECT_TRUE(answers.ends_with("\r\n\r\nhello"));
 }
 
-TEST_F(https, a_target_may_have_the_scheme_that_is_spoken_and_no_other) {
+TEST_F(https, absolute_target_is_accepted_only_with_the_https_scheme) {
   start();
   EXPECT_TRUE(talk(last("https://a/small.txt")).starts_with("HTTP/1.1 200 "));
   EXPECT_TRUE(talk(last("http://a/small.txt")).starts_with("HTTP/1.1 400 "));
@@ -73,7 +73,7 @@ TEST_F(https, speaks_http_1_1_and_nothing_else) {
   EXPECT_EQ(why, rota::tls::alert::no_application_protocol);
 }
 
-TEST_F(https, a_plain_request_is_no_handshake_and_gets_an_end) {
+TEST_F(https, plain_http_request_fails_the_handshake_and_is_disconnected) {
   options_.handshake_timeout = std::chrono::hours(1);
   start();
   const client one(options_.port);
@@ -86,7 +86,7 @@ TEST_F(https, a_plain_request_is_no_handshake_and_gets_an_end) {
   EXPECT_EQ(server_->snapshot().requests, 0U);
 }
 
-TEST_F(https, a_client_that_goes_in_the_middle_of_the_handshake_leaves_its_place) {
+TEST_F(https, client_that_disconnects_in_the_handshake_frees_its_connection_slot) {
   options_.handshake_timeout = std::chrono::hours(1);
   options_.max_connections = 1;
   start();
@@ -100,7 +100,7 @@ TEST_F(https, a_client_that_goes_in_the_middle_of_the_handshake_leaves_its_place
   EXPECT_EQ(body(talk(last("/small.txt"))), "hello");
 }
 
-TEST_F(https, a_client_that_is_silent_in_the_handshake_does_not_keep_its_place) {
+TEST_F(https, silent_client_is_disconnected_at_the_handshake_timeout) {
   options_.handshake_timeout = std::chrono::seconds(1);
   options_.max_connections = 1;
   start();
@@ -122,20 +122,20 @@ TEST_F(https, one_connection_too_many_reads_503) {
   EXPECT_EQ(server_->snapshot().connections_refused, 1U);
 }
 
-TEST_F(https, an_idle_client_is_told_that_the_connection_ends) {
+TEST_F(https, idle_client_gets_close_notify_at_the_idle_timeout) {
   options_.idle_timeout = std::chrono::seconds(1);
   start();
   EXPECT_EQ(body(talk(get("/small.txt"))), "hello");  // the connection ends with a close_notify, not an error
   EXPECT_EQ(server_->snapshot().idle_timeouts, 1U);
 }
 
-TEST_F(https, half_a_head_that_is_late_gets_408) {
+TEST_F(https, incomplete_request_head_gets_408_at_the_header_timeout) {
   options_.header_timeout = std::chrono::milliseconds(50);
   start();
   EXPECT_TRUE(talk("GET / HT").starts_with("HTTP/1.1 408 "));
 }
 
-TEST_F(https, a_client_that_ends_its_side_is_answered_in_kind) {
+TEST_F(https, close_notify_of_the_client_is_answered_with_close_notify) {
   start();
   const auto finish = [this](heard& into) -> rota::task<void> {
     result<tls_client_stream> over = co_await connect();
@@ -150,7 +150,7 @@ TEST_F(https, a_client_that_ends_its_side_is_answered_in_kind) {
 }
 
 // The client reads nothing until the signal has come.
-TEST_F(https, a_drain_in_the_middle_of_a_download_lets_it_end) {
+TEST_F(https, drain_lets_a_running_download_finish) {
   folder_.write("huge", pattern(huge));
   options_.drain_timeout = std::chrono::hours(1);
   start();
@@ -177,7 +177,7 @@ TEST_F(https, a_drain_in_the_middle_of_a_download_lets_it_end) {
   join();
 }
 
-TEST_F(https, a_drain_ends_handshakes_and_says_goodbye_to_the_idle) {
+TEST_F(https, drain_ends_handshakes_and_sends_close_notify_to_idle_clients) {
   options_.handshake_timeout = options_.idle_timeout = options_.drain_timeout = std::chrono::hours(1);
   start();
   const client silent(options_.port);
@@ -223,7 +223,7 @@ class https_cut : public https {
   }
 };
 
-TEST_F(https_cut, at_the_end_of_a_drain) {
+TEST_F(https_cut, sends_no_close_notify_when_the_drain_times_out) {
   options_.drain_timeout = std::chrono::milliseconds(0);
   expect_no_good_end([this] {
     ::raise(SIGTERM);
@@ -233,7 +233,7 @@ TEST_F(https_cut, at_the_end_of_a_drain) {
 }
 
 // The client reads all, so the server could send a close_notify here. It must not.
-TEST_F(https_cut, where_the_file_shrinks) {
+TEST_F(https_cut, sends_no_close_notify_when_the_file_shrinks) {
   expect_no_good_end([this] { std::filesystem::resize_file(folder_.at("huge"), 1); });
 }
 

@@ -38,7 +38,7 @@ TEST(input_buffer, holds_what_was_put_in) {
   EXPECT_TRUE(b.is_empty());
 }
 
-TEST(input_buffer, has_no_space_when_all_of_it_is_held) {
+TEST(input_buffer, has_no_space_when_it_is_full) {
   input_buffer b(10);
   put(b, "0123456789");
   EXPECT_EQ(b.space().size(), 0U);
@@ -57,7 +57,7 @@ TEST(input_buffer, starts_small_and_grows_to_its_limit) {
   EXPECT_EQ(b.pending().size(), 10'000U);
 }
 
-TEST(input_buffer, does_not_grow_while_there_is_much_used_space) {
+TEST(input_buffer, reuses_consumed_space_instead_of_growing) {
   input_buffer b(20'000);
   put(b, std::string(4'096, 'a'));
   b.consume(3'000);

@@ -77,7 +77,7 @@ TEST_F(folder_listing, shows_only_links_that_are_followed) {
   EXPECT_EQ(names("/f/", resolution::walk), "a ");
 }
 
-TEST_F(folder_listing, of_what_is_no_folder_is_not_found) {
+TEST_F(folder_listing, is_an_error_for_a_path_that_is_no_folder) {
   folder_.write("a", "");
   EXPECT_EQ(names("/a/"), "404");
   EXPECT_EQ(names("/none/"), "404");
@@ -85,7 +85,7 @@ TEST_F(folder_listing, of_what_is_no_folder_is_not_found) {
   EXPECT_EQ(names("/%zz/"), "400");
 }
 
-TEST_F(folder_listing, has_a_limit_and_says_so) {
+TEST_F(folder_listing, stops_at_its_limit_and_says_that_there_are_more) {
   for (std::size_t i = 0; i < listing::most; ++i) folder_.write(std::to_string(i), "");
   const file_source source(folder_.root());
   const auto full = list_folder(source, "/");
@@ -112,7 +112,7 @@ TEST_F(folder_listing, leaves_no_descriptor_behind) {
   EXPECT_EQ(count(), before);
 }
 
-TEST(listing_route, of_a_folder_without_index_only_where_it_is_switched_on) {
+TEST(listing_route, folder_without_index_is_listed_only_if_listings_are_on) {
   scratch_folder folder;
   folder.write("f/a", "");
   folder.write("g/index.html", "");
@@ -149,7 +149,7 @@ TEST(listing_page, a_name_is_never_taken_for_a_scheme) {
   EXPECT_EQ(out, "javascript%3Aalert%281%29");
 }
 
-TEST(listing_page, every_link_leads_back_to_its_name) {
+TEST(listing_page, every_link_opens_the_file_that_it_names) {
   scratch_folder folder;
   const std::vector<std::string> names{
       "a b", "\xc3\xa4", "100%", "%41", "a+b", "c:d", "q?r#s", "<x>", "it's \"quoted\""};
@@ -170,7 +170,7 @@ TEST(listing_page, leads_to_the_parent_unless_it_is_the_root) {
   EXPECT_NE(to_html({}, "").find("Nothing to show"), std::string::npos);
 }
 
-TEST(listing_page, sizes_are_for_people) {
+TEST(listing_page, shows_sizes_with_binary_units) {
   const auto cell = [](std::uint64_t size) {
     listing l;
     l.entries.push_back({.name = "a", .size = size, .modified = 784'111'777});

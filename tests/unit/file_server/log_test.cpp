@@ -55,7 +55,7 @@ TEST(log_line, of_a_long_request_is_cut) {
   EXPECT_EQ(cut.size(), longest.size() + 3);
 }
 
-TEST(log_line, the_longest_has_room) {
+TEST(log_line, the_longest_fits_into_its_capacity) {
   std::array<char, log_line_capacity> out;
   const std::string client(100, 'c');
   const std::string request_line(5000, '\xff');
@@ -75,12 +75,12 @@ TEST(log_file, appends_to_what_is_there) {
   EXPECT_EQ(read_file(folder.at("log")), "old\nnew\n");
 }
 
-TEST(log_file, that_cannot_be_opened_says_so) {
+TEST(log_file, open_returns_the_error_if_the_folder_is_missing) {
   const scratch_folder folder;
   EXPECT_EQ(log_file(folder.at("none/log"), {}).open(), std::errc::no_such_file_or_directory);
 }
 
-TEST(log_file, is_for_its_owner_and_group) {
+TEST(log_file, has_no_permissions_for_other_users) {
   const scratch_folder folder;
   log_file file(folder.at("log"), {});
   ASSERT_FALSE(file.open());
@@ -89,7 +89,7 @@ TEST(log_file, is_for_its_owner_and_group) {
   EXPECT_EQ(about.st_mode & 07U, 0U);
 }
 
-TEST(log_file, ends_where_its_size_would_be_exceeded) {
+TEST(log_file, rotates_before_its_size_limit_is_exceeded) {
   const scratch_folder folder;
   log_file file(folder.at("log"), {.size = 8, .keep = 2});
   ASSERT_FALSE(file.open());
@@ -106,7 +106,7 @@ TEST(log_file, ends_where_its_size_would_be_exceeded) {
   EXPECT_FALSE(std::filesystem::exists(folder.at("log.3")));
 }
 
-TEST(log_file, that_was_large_already_is_renamed_before_the_first_line) {
+TEST(log_file, rotates_before_the_first_line_if_it_is_already_too_large) {
   const scratch_folder folder;
   folder.write("log", "0123456789\n");
   log_file file(folder.at("log"), {.size = 8, .keep = 1});
@@ -175,7 +175,7 @@ log_file::written write_to_small_disk(log_file& file, std::string_view lines, rl
   return file.write(lines);
 }
 
-TEST(log_file, takes_back_the_part_of_a_line_that_a_disk_still_took) {
+TEST(log_file, removes_a_partly_written_line_when_the_disk_is_full) {
   const scratch_folder folder;
   log_file file(folder.at("log"), {});
   ASSERT_FALSE(file.open());
@@ -187,7 +187,7 @@ TEST(log_file, takes_back_the_part_of_a_line_that_a_disk_still_took) {
   EXPECT_EQ(read_file(folder.at("log")), "aaa\nbbb\neee\n");
 }
 
-TEST(log_file, ends_a_torn_line_before_the_next_where_nothing_can_be_taken_back) {
+TEST(log_file, ends_a_torn_line_with_a_newline_if_it_cannot_be_truncated) {
   const scratch_folder folder;
   std::fflush(stdout);
   const int before = ::dup(STDOUT_FILENO);
@@ -206,7 +206,7 @@ TEST(log_file, ends_a_torn_line_before_the_next_where_nothing_can_be_taken_back)
   EXPECT_EQ(read_file(folder.at("log")), "aaa\nbbb\ncc\neee\n");
 }
 
-TEST(log_file, counts_what_a_full_disk_does_not_take) {
+TEST(log_file, counts_lost_lines_when_the_disk_is_full) {
   log_file file("/dev/full", {.size = 4});
   ASSERT_FALSE(file.open());
   const auto out = file.write("aaa\nbbb\n");
@@ -214,7 +214,7 @@ TEST(log_file, counts_what_a_full_disk_does_not_take) {
   EXPECT_EQ(out.lines_lost, 2U);
 }
 
-TEST(log_file, is_made_anew_when_somebody_has_renamed_it) {
+TEST(log_file, is_created_again_by_open_after_an_external_rename) {
   const scratch_folder folder;
   log_file file(folder.at("log"), {});
   ASSERT_FALSE(file.open());

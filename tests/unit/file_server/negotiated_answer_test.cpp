@@ -25,7 +25,7 @@ TEST_F(a_representation, a_precompressed_file_is_another_representation) {
 }
 
 // §14.1.2: ranges apply to the selected representation
-TEST_F(a_representation, a_part_of_a_precompressed_file_is_a_part_of_its_bytes) {
+TEST_F(a_representation, range_applies_to_the_bytes_of_the_precompressed_file) {
   write("a.txt.gz", "gzipped");
   const answer a = get("Accept-Encoding: gzip\r\nRange: bytes=0-1\r\n");
   EXPECT_EQ(field(head_of(a), "Content-Range"), "bytes 0-1/7");
@@ -35,7 +35,7 @@ TEST_F(a_representation, a_part_of_a_precompressed_file_is_a_part_of_its_bytes) 
 }
 
 // §12.5.3, §15.5.7
-TEST_F(a_representation, the_plain_file_is_406_for_those_who_exclude_it) {
+TEST_F(a_representation, plain_file_is_406_if_the_request_excludes_identity) {
   const answer a = get("Accept-Encoding: gzip, identity;q=0\r\n");
   EXPECT_EQ(a.code, status::not_acceptable);
   EXPECT_EQ(field(head_of(a), "Vary"), "Accept-Encoding");

@@ -92,7 +92,7 @@ TEST(options, of_listing_and_log_can_be_set) {
   EXPECT_EQ(o->log_rotation.keep, 3U);
 }
 
-TEST(options, of_https_come_together) {
+TEST(options, certificate_and_key_require_each_other) {
   const auto o = parse({"/", "--certificate", "a.pem", "--key", "b.pem", "--handshake-timeout", "1s"});
   ASSERT_TRUE(o) << o.error().text;
   EXPECT_EQ(o->certificate, "a.pem");
@@ -105,12 +105,12 @@ TEST(options, of_https_come_together) {
   expect_error({"/", "--handshake-timeout", "9ms"}, {"--handshake-timeout", "10ms..3600s"});
 }
 
-TEST(options, of_two_kinds_can_be_said_either_way) {
+TEST(options, flags_can_be_switched_on_and_off) {
   EXPECT_EQ(parse({"/", "--no-listing"})->listings, feature::off);
   EXPECT_EQ(parse({"/", "--precompressed"})->precompressed, feature::on);
 }
 
-TEST(options, the_directory_may_have_a_name) {
+TEST(options, directory_can_be_given_with_the_root_option) {
   EXPECT_EQ(parse({"--root", "/tmp"})->directory, "/tmp");
   EXPECT_EQ(parse({"--root=/tmp"})->directory, "/tmp");
   expect_error({"--root", "/no/such"}, {"--root", "'/no/such' is not a directory"});
@@ -124,17 +124,17 @@ TEST(options, a_time_without_unit_is_in_seconds) {
 
 TEST(options, need_a_directory) { expect_error({}, {"DIR", "required"}); }
 
-TEST(options, name_a_directory_that_is_none) {
+TEST(options, reject_a_path_that_is_no_directory) {
   expect_error({"/dev/null"}, {"DIR", "'/dev/null' is not a directory"});
   expect_error({"/no/such"}, {"DIR", "'/no/such' is not a directory"});
 }
 
-TEST(options, name_an_address_that_is_none) {
+TEST(options, reject_an_invalid_address) {
   expect_error({"/", "--bind", "localhost"}, {"--bind", "'localhost' is not an IPv4 or IPv6 address"});
   expect_error({"/", "--bind", "1.2.3"}, {"--bind", "'1.2.3'"});
 }
 
-TEST(options, name_a_number_out_of_range_with_its_range) {
+TEST(options, reject_a_number_out_of_range_and_name_the_range) {
   expect_error({"/", "--port", "65536"}, {"--port", "'65536' is not a number in 0..65535"});
   expect_error({"/", "--workers", "4097"}, {"--workers", "0..4096"});
   expect_error({"/", "--max-connections", "0"}, {"--max-connections", "1..1000000"});
@@ -145,20 +145,20 @@ TEST(options, name_a_number_out_of_range_with_its_range) {
   expect_error({"/", "--max-header-fields", "0"}, {"--max-header-fields", "1..1024"});
 }
 
-TEST(options, name_what_is_no_number) {
+TEST(options, reject_a_malformed_number) {
   for (const char* text : {"", "x", "80x", "-1", "+80", " 80", "0x50", "80.5", "99999999999999999999"}) {
     expect_error({"/", "--port", text}, {"--port", "is not a number in 0..65535"});
   }
 }
 
-TEST(options, name_a_time_out_of_range_with_its_range) {
+TEST(options, reject_a_time_out_of_range_and_name_the_range) {
   expect_error({"/", "--header-timeout", "9ms"}, {"--header-timeout", "'9ms' is not a time in 10ms..3600s"});
   expect_error({"/", "--idle-timeout", "61m"}, {"--idle-timeout", "10ms..3600s"});
   expect_error({"/", "--drain-timeout", "3601"}, {"--drain-timeout", "0s..3600s"});
 }
 
 // The last text would mean 5000 ms if the multiplication could wrap.
-TEST(options, name_what_is_no_time) {
+TEST(options, reject_a_malformed_time) {
   for (const char* text : {"",
                            "s",
                            "5h",
@@ -172,7 +172,7 @@ TEST(options, name_what_is_no_time) {
   }
 }
 
-TEST(options, refuse_what_they_do_not_know) {
+TEST(options, reject_unknown_options_and_missing_values) {
   expect_error({"/", "--colour"}, {"--colour"});
   expect_error({"/", "/tmp"}, {"/tmp"});
   expect_error({"/", "--port"}, {"--port"});
@@ -180,7 +180,7 @@ TEST(options, refuse_what_they_do_not_know) {
   expect_error({"/", "--listing=perhaps"}, {"listing"});
 }
 
-TEST(options, explain_themselves) {
+TEST(options, help_lists_the_options) {
   const auto o = parse({"--help"});
   ASSERT_FALSE(o);
   EXPECT_EQ(o.error().exit_code, 0);

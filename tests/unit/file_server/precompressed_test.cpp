@@ -35,7 +35,7 @@ class precompressed : public ::testing::Test {
   scratch_folder folder_;
 };
 
-TEST_F(precompressed, the_best_that_is_there_and_wanted) {
+TEST_F(precompressed, best_accepted_coding_that_exists_is_chosen) {
   write("a.js", 1000);
   EXPECT_EQ(chosen("/a.js", both), "identity varies");
   write("a.js.gz", 1000);
@@ -48,14 +48,14 @@ TEST_F(precompressed, the_best_that_is_there_and_wanted) {
   EXPECT_EQ(chosen("/a.js", {}), "identity varies");
 }
 
-TEST_F(precompressed, the_plain_file_if_it_is_wanted_more) {
+TEST_F(precompressed, plain_file_is_chosen_if_its_quality_value_is_higher) {
   write("a.js", 1000);
   write("a.js.gz", 1000);
   EXPECT_EQ(chosen("/a.js", {1000, 999, 0}), "identity varies");
   EXPECT_EQ(chosen("/a.js", {500, 500, 0}), "gzip varies");
 }
 
-TEST_F(precompressed, never_what_is_older_than_the_file) {
+TEST_F(precompressed, variant_older_than_the_plain_file_is_not_chosen) {
   write("a.js", 1000, 5);
   write("a.js.br", 1000, 4);
   write("a.js.gz", 999, 999'999'999);
@@ -64,7 +64,7 @@ TEST_F(precompressed, never_what_is_older_than_the_file) {
   EXPECT_EQ(chosen("/a.js", both), "br varies");
 }
 
-TEST_F(precompressed, the_type_is_that_of_the_content) {
+TEST_F(precompressed, content_type_is_that_of_the_plain_file) {
   write("a.js", 1000);
   write("a.js.gz", 1000);
   const auto seen = file_source(folder_.root()).open("/a.js", both);
@@ -73,38 +73,38 @@ TEST_F(precompressed, the_type_is_that_of_the_content) {
   EXPECT_EQ(seen->identity.size, std::string_view("a.js.gz").size());
 }
 
-TEST_F(precompressed, no_folder_and_no_link_out_of_the_root) {
+TEST_F(precompressed, folder_or_link_out_of_the_root_is_not_chosen) {
   write("a.js", 1000);
   std::filesystem::create_directory(folder_.at("a.js.br"));
   std::filesystem::create_symlink("/etc/passwd", folder_.at("a.js.gz"));
   EXPECT_EQ(chosen("/a.js", both), "identity varies");
 }
 
-TEST_F(precompressed, nothing_stands_for_a_file_that_is_not_there) {
+TEST_F(precompressed, variant_without_its_plain_file_is_404) {
   write("a.js.gz", 1000);
   EXPECT_EQ(chosen("/a.js", both), "404");
   EXPECT_EQ(chosen("/a.js.gz", both), "identity");
 }
 
-TEST_F(precompressed, an_index_may_be) {
+TEST_F(precompressed, index_file_can_be_precompressed) {
   write("index.html", 1000);
   write("index.html.br", 1000);
   EXPECT_EQ(chosen("/", both), "br varies");
 }
 
-TEST_F(precompressed, what_is_compressed_already_does_not_vary) {
+TEST_F(precompressed, file_of_a_compressed_media_type_does_not_vary) {
   write("a.png", 1000);
   write("a.png.gz", 1000);
   EXPECT_EQ(chosen("/a.png", both), "identity");
 }
 
-TEST_F(precompressed, switched_off_nothing_varies) {
+TEST_F(precompressed, answer_does_not_vary_if_precompression_is_off) {
   write("a.js", 1000);
   write("a.js.gz", 1000);
   EXPECT_EQ(chosen("/a.js", both, {.precompressed = feature::off}), "identity");
 }
 
-TEST_F(precompressed, excluded_and_alone_is_not_acceptable) {
+TEST_F(precompressed, request_that_accepts_no_existing_coding_is_406) {
   write("a.js", 1000);
   EXPECT_EQ(chosen("/a.js", {0, 1000, 1000}), "406");
   write("a.js.gz", 1000);
@@ -112,7 +112,7 @@ TEST_F(precompressed, excluded_and_alone_is_not_acceptable) {
   EXPECT_EQ(chosen("/a.js", {0, 0, 1000}), "406");
 }
 
-TEST_F(precompressed, a_name_that_has_no_room_for_the_suffix_is_served_plain) {
+TEST_F(precompressed, file_is_served_plain_if_its_name_is_too_long_for_the_suffix) {
   const std::string longest(255, 'n');
   write(longest, 1000);
   EXPECT_EQ(chosen("/" + longest, both), "identity varies");

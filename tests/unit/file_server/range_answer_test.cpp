@@ -9,7 +9,7 @@ namespace file_server::testing::range_answer_test {
 namespace {
 
 // §14.2, §15.3.7.1
-TEST_F(a_representation, one_part_is_206_with_its_place) {
+TEST_F(a_representation, single_range_is_206_with_content_range) {
   const answer a = get("Range: bytes=2-4\r\n");
   EXPECT_EQ(a.code, status::partial_content);
   EXPECT_EQ(field(head_of(a), "Content-Range"), "bytes 2-4/10");
@@ -22,7 +22,7 @@ TEST_F(a_representation, one_part_is_206_with_its_place) {
 }
 
 // §14.1.2
-TEST_F(a_representation, an_open_part_and_a_suffix) {
+TEST_F(a_representation, open_ended_and_suffix_ranges_reach_to_the_end) {
   EXPECT_EQ(body_of(get("Range: bytes=7-\r\n")), "789");
   EXPECT_EQ(body_of(get("Range: bytes=-1\r\n")), "9");
   EXPECT_EQ(field(head_of(get("Range: bytes=-99\r\n")), "Content-Range"), "bytes 0-9/10");
@@ -90,7 +90,7 @@ TEST_F(a_representation, one_satisfiable_part_of_several_is_a_plain_206) {
 }
 
 // §14.2, §17.15
-TEST_F(a_representation, of_overlapping_parts_is_the_whole) {
+TEST_F(a_representation, overlapping_ranges_return_the_whole_file) {
   const answer a = get("Range: bytes=0-5,5-9\r\n");
   EXPECT_EQ(a.code, status::ok);
   EXPECT_EQ(body_of(a), "0123456789");
@@ -98,7 +98,7 @@ TEST_F(a_representation, of_overlapping_parts_is_the_whole) {
 }
 
 // §13.1.5
-TEST_F(a_representation, a_part_is_sent_if_the_client_has_the_rest_of_it) {
+TEST_F(a_representation, range_is_sent_only_if_its_if_range_condition_holds) {
   const std::string range = "Range: bytes=2-4\r\n";
   EXPECT_EQ(get(range + "If-Range: " + tag_ + "\r\n").code, status::partial_content);
   EXPECT_EQ(get(range + "If-Range: \"other\"\r\n").code, status::ok);

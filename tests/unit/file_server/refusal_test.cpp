@@ -52,7 +52,7 @@ TEST(refusal, one_connection_too_many_reads_503_and_no_reset) {
   rt.shutdown(std::chrono::seconds(0));
 }
 
-TEST(refusal, only_so_many_wait_for_their_503) {
+TEST(refusal, connection_above_the_refusal_limit_is_closed_without_503) {
   const scratch_folder folder;
   options o;
   o.directory = folder.root();

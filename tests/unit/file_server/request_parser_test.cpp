@@ -99,7 +99,7 @@ TEST(request_parser, a_range_whose_condition_comes_twice_or_is_empty_counts_as_a
   EXPECT_EQ(read_whole(get("Range: bytes=0-1\r\nIf-Range:\r\n")), whole);
 }
 
-TEST(request_parser, the_line_of_what_was_refused_is_what_has_come_of_it) {
+TEST(request_parser, request_line_of_a_refused_request_is_its_received_part) {
   request_parser parser{limits{}};
   request r;
   EXPECT_EQ(parser.parse("\r\nGET /a b HTTP/1.1\r\nHost: a\r\n", r).what, verdict::refused);
@@ -131,12 +131,12 @@ TEST(request_parser, close_wins_over_keep_alive_in_http_1_0_too) {
   EXPECT_EQ(connection_of(get("Connection: keep-alive, close\r\n", "1.0")), persistence::close);
 }
 
-TEST(request_parser, proxy_connection_is_not_for_us) {
+TEST(request_parser, ignores_proxy_connection) {
   EXPECT_EQ(connection_of(get("Proxy-Connection: keep-alive\r\n", "1.0")), persistence::close);
   EXPECT_EQ(connection_of(get("Proxy-Connection: close\r\n")), persistence::keep);
 }
 
-TEST(request_parser, a_close_that_is_part_of_a_word_is_none) {
+TEST(request_parser, close_as_part_of_a_word_is_ignored) {
   EXPECT_EQ(connection_of(get("Connection: closed\r\n")), persistence::keep);
 }
 
@@ -160,7 +160,7 @@ TEST(request_parser, a_bad_request_behind_a_good_one_does_not_spoil_it) {
   EXPECT_EQ(read_whole(get("") + "nonsense\r\n" + get("")), "GET 1.1 keep [/] [] [a]\nrefused 400\n");
 }
 
-TEST(request_parser, three_requests_mean_the_same_in_every_three_pieces) {
+TEST(request_parser, parses_three_requests_the_same_for_every_split_into_three) {
   const std::string bytes = get("") + "\r\n" + get("Range: bytes=1-\r\n") + "HEAD /%41 HTTP/1.0\r\n\r\n";
   const std::string whole = read_whole(bytes);
   for (std::size_t first = 0; first <= bytes.size(); ++first) {
@@ -176,7 +176,7 @@ TEST(request_parser, an_answer_to_a_broken_head_request_has_no_body) {
   EXPECT_EQ(read_whole("\r\nHEAD / HTTP/1.1\r\n a\r\n"), "refused 400 without body\n");
 }
 
-TEST(request_parser, a_deadline_knows_a_head_request_too) {
+TEST(request_parser, timeout_refusal_of_a_head_request_has_no_body) {
   request_parser parser{limits{}};
   request r;
   ASSERT_EQ(parser.parse("HEAD / HT", r).what, verdict::need_more);
@@ -211,7 +211,7 @@ TEST(request_parser_limits, the_longest_request_line_is_accepted) {
   EXPECT_TRUE(read_whole(line_of_length(4096) + "Host: a\r\n\r\n").starts_with("GET 1.1"));
 }
 
-TEST(request_parser_limits, one_byte_more_is_414) {
+TEST(request_parser_limits, request_line_one_byte_above_the_limit_is_414) {
   EXPECT_EQ(read_whole(line_of_length(4097) + "Host: a\r\n\r\n"), refused_414);
 }
 
@@ -224,7 +224,7 @@ TEST(request_parser_limits, the_longest_header_block_is_accepted) {
   EXPECT_TRUE(read_whole("GET / HTTP/1.1\r\n" + fields_of_length(16384)).starts_with("GET 1.1"));
 }
 
-TEST(request_parser_limits, one_byte_more_is_431) {
+TEST(request_parser_limits, header_block_one_byte_above_the_limit_is_431) {
   EXPECT_EQ(read_whole("GET / HTTP/1.1\r\n" + fields_of_length(16385)), refused_431);
 }
 
@@ -242,11 +242,11 @@ TEST(request_parser_limits, sixty_five_fields_are_431) {
   EXPECT_EQ(read_whole(many_fields(65)), refused_431);
 }
 
-TEST(request_parser_limits, each_request_of_a_pipeline_has_its_own_count) {
+TEST(request_parser_limits, each_pipelined_request_has_its_own_field_count) {
   EXPECT_EQ(read_whole(many_fields(64) + many_fields(64)).find("refused"), std::string::npos);
 }
 
-TEST(request_parser_limits, limits_at_their_edges_mean_the_same_in_every_two_pieces) {
+TEST(request_parser_limits, input_at_the_limits_parses_the_same_for_every_split_into_two) {
   const limits small{.request_line = 64, .header_bytes = 256, .header_fields = 3};
   const std::string inputs[] = {line_of_length(64) + fields_of_length(256),
                                 line_of_length(65) + fields_of_length(256),
@@ -261,7 +261,7 @@ TEST(request_parser_limits, limits_at_their_edges_mean_the_same_in_every_two_pie
   }
 }
 
-TEST(request_parser_limits, an_input_of_head_bytes_is_always_decided) {
+TEST(request_parser_limits, input_of_head_bytes_is_always_accepted_or_refused) {
   const limits small{.request_line = 64, .header_bytes = 256, .header_fields = 3};
   const std::string longest = "\r\n" + line_of_length(64) + fields_of_length(256);
   ASSERT_EQ(longest.size(), small.head_bytes());

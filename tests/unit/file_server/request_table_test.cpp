@@ -31,21 +31,21 @@ TEST_P(request_table_row, gets_its_status) {
   }
 }
 
-TEST_P(request_table_row, means_the_same_in_every_two_pieces) {
+TEST_P(request_table_row, parses_the_same_for_every_split_into_two) {
   const std::string_view bytes = GetParam().bytes;
   const std::string whole = read_whole(bytes);
   for (std::size_t cut = 0; cut <= bytes.size(); ++cut)
     ASSERT_EQ(read_cut(bytes, {cut}), whole) << "cut at " << cut;
 }
 
-TEST_P(request_table_row, means_the_same_byte_by_byte) {
+TEST_P(request_table_row, parses_the_same_byte_by_byte) {
   const std::string_view bytes = GetParam().bytes;
   transcript t;
   for (std::size_t i = 0; i < bytes.size(); ++i) t.feed(bytes.substr(i, 1));
   EXPECT_EQ(t.text(), read_whole(bytes));
 }
 
-TEST_P(request_table_row, means_the_same_in_random_pieces_behind_good_requests) {
+TEST_P(request_table_row, parses_the_same_in_random_pieces_after_good_requests) {
   std::string bytes =
       "GET /1 HTTP/1.1\r\nHost: a\r\n\r\n\r\nHEAD /2 HTTP/1.1\r\nHost: b\r\nRange: bytes=0-\r\n\r\n";
   bytes += GetParam().bytes;

@@ -176,7 +176,7 @@ TEST_F(file_responder, a_refusal_of_head_has_no_body) {
   EXPECT_TRUE(sent(a).ends_with("\r\n\r\n"));
 }
 
-TEST_F(file_responder, only_the_exact_path_is_the_statistics) {
+TEST_F(file_responder, only_the_exact_path_routes_to_the_statistics) {
   const auto route_for = [](std::string_view path) {
     request r;
     r.path = path;
@@ -188,7 +188,7 @@ TEST_F(file_responder, only_the_exact_path_is_the_statistics) {
   }
 }
 
-TEST_F(file_responder, statistics_are_text_of_their_type) {
+TEST_F(file_responder, statistics_are_sent_as_json) {
   request r;
   r.connection = persistence::keep;
   const std::string body = to_json(stats{});

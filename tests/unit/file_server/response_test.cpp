@@ -48,7 +48,7 @@ TEST(http_date, knows_leap_days) {
 
 TEST(http_date, goes_beyond_2038) { EXPECT_EQ(date(2'147'483'648), "Tue, 19 Jan 2038 03:14:08 GMT"); }
 
-TEST(http_date, stops_where_the_format_ends) {
+TEST(http_date, is_clamped_to_the_years_1970_to_9999) {
   EXPECT_EQ(date(253'402'300'799), "Fri, 31 Dec 9999 23:59:59 GMT");
   EXPECT_EQ(date(253'402'300'800), "Fri, 31 Dec 9999 23:59:59 GMT");
   EXPECT_EQ(date(std::numeric_limits<std::int64_t>::max()), "Fri, 31 Dec 9999 23:59:59 GMT");
@@ -56,7 +56,7 @@ TEST(http_date, stops_where_the_format_ends) {
   EXPECT_EQ(date(std::numeric_limits<std::int64_t>::min()), "Thu, 01 Jan 1970 00:00:00 GMT");
 }
 
-TEST(date_cache, follows_the_second) {
+TEST(date_cache, changes_when_the_second_changes) {
   date_cache cache;
   EXPECT_EQ(cache.at(0), "Thu, 01 Jan 1970 00:00:00 GMT");
   EXPECT_EQ(cache.at(now), now_text);
@@ -79,7 +79,7 @@ TEST(mime_type, is_found_by_the_extension) {
   EXPECT_EQ(mime_type("a.webmanifest"), "application/manifest+json");
 }
 
-TEST(mime_type, does_not_mind_capitals) { EXPECT_EQ(mime_type("A.JPeG"), "image/jpeg"); }
+TEST(mime_type, ignores_case) { EXPECT_EQ(mime_type("A.JPeG"), "image/jpeg"); }
 
 TEST(mime_type, the_last_extension_counts) { EXPECT_EQ(mime_type("a.tar.gz"), "application/gzip"); }
 
@@ -99,7 +99,7 @@ TEST(mime_type, says_what_is_compressed_already) {
   }
 }
 
-TEST(response_head, of_a_file_is_exactly_this) {
+TEST(response_head, of_a_file_matches_the_expected_text) {
   EXPECT_EQ(head(file_response()),
             "HTTP/1.1 200 OK\r\n"
             "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
@@ -123,7 +123,7 @@ TEST(response_head, tells_http_1_0_that_the_connection_stays) {
   EXPECT_NE(head(r).find("\r\nConnection: keep-alive\r\n\r\n"), std::string::npos);
 }
 
-TEST(response_head, tells_http_1_0_that_it_does_not) {
+TEST(response_head, tells_http_1_0_that_the_connection_closes) {
   response r = file_response();
   r.version = http_version::v1_0;
   r.connection = persistence::close;
@@ -149,7 +149,7 @@ TEST(response_head, of_405_says_what_is_allowed) {
   EXPECT_NE(head(r).find("\r\nAllow: GET, HEAD\r\n"), std::string::npos);
 }
 
-TEST(response_head, of_a_part_is_exactly_this) {
+TEST(response_head, of_a_part_matches_the_expected_text) {
   response r = file_response();
   r.code = status::partial_content;
   r.length = 5;
@@ -191,7 +191,7 @@ TEST(response_head, of_304_has_what_the_rfc_asks_for_and_no_more) {
 }
 
 // RFC 9110 §14.4
-TEST(response_head, of_416_says_how_much_there_is) {
+TEST(response_head, of_416_names_the_file_size) {
   response r = file_response();
   r.code = status::range_not_satisfiable;
   r.range = content_range{.whole = 1234};

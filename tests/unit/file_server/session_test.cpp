@@ -79,19 +79,19 @@ class a_session : public ::testing::Test {
   std::uint16_t port_ = 0;
 };
 
-TEST_F(a_session, sends_files_of_both_sizes_byte_for_byte) {
+TEST_F(a_session, sends_small_and_large_files_byte_for_byte) {
   EXPECT_EQ(body(talk(last("/small.txt"))), "hello");
   EXPECT_EQ(body(talk(last("/large.bin"))), pattern(300'000));
 }
 
-TEST_F(a_session, sends_parts_of_both_sizes) {
+TEST_F(a_session, sends_small_and_large_ranges) {
   EXPECT_EQ(body(talk(last("/large.bin", "Range: bytes=1000-1009\r\n"))), pattern(300'000).substr(1000, 10));
   EXPECT_EQ(body(talk(last("/large.bin", "Range: bytes=1000-270000\r\n"))),
             pattern(300'000).substr(1000, 269'001));
   EXPECT_EQ(body(talk(last("/large.bin", "Range: bytes=-40000\r\n"))), pattern(300'000).substr(260'000));
 }
 
-TEST_F(a_session, sends_several_parts_of_both_sizes) {
+TEST_F(a_session, sends_a_multipart_of_small_and_large_ranges) {
   const std::string answer =
       talk(last("/large.bin", "Range: bytes=0-9,1000-100000,200000-220000,299990-\r\n"));
   const std::size_t mark = answer.find("boundary=") + 9;
@@ -184,7 +184,7 @@ TEST_F(a_session, what_is_no_folder_is_404_also_with_a_slash) {
   EXPECT_TRUE(talk(last("/small.txt/")).starts_with("HTTP/1.1 404 "));
 }
 
-TEST_F(a_session, there_are_only_so_many_places_for_listings) {
+TEST_F(a_session, listing_above_the_limit_is_503) {
   server_->listings() = listing_place::most;
   EXPECT_TRUE(talk(last("/f/")).starts_with("HTTP/1.1 503 "));
   server_->listings() = listing_place::most - 1;
@@ -193,7 +193,7 @@ TEST_F(a_session, there_are_only_so_many_places_for_listings) {
   server_->listings() = 0;
 }
 
-TEST_F(a_session, the_last_answer_arrives_also_if_the_client_sends_more_than_anybody_reads) {
+TEST_F(a_session, last_answer_arrives_even_if_the_client_sends_unread_data) {
   const client one(port_);
   ASSERT_TRUE(one.send(last("/large.bin") + std::string(100'000, 'x')));
   one.finish();
@@ -217,7 +217,7 @@ TEST_F(a_session, a_client_that_resets_the_connection_is_in_the_log_with_its_add
   EXPECT_TRUE(line.starts_with("127.0.0.1 - - [")) << line;
 }
 
-class an_impatient_session : public a_session {
+class a_session_with_a_short_idle_timeout : public a_session {
  protected:
   [[nodiscard]] std::chrono::milliseconds idle_timeout(std::chrono::milliseconds /*usual*/) const override {
     return std::chrono::milliseconds(20);
@@ -225,7 +225,7 @@ class an_impatient_session : public a_session {
 };
 
 // The client can read what has arrived; the reset drops the rest.
-TEST_F(an_impatient_session, resets_a_client_that_takes_nothing) {
+TEST_F(a_session_with_a_short_idle_timeout, resets_a_client_that_reads_nothing) {
   folder_.write("huge", "");
   std::filesystem::resize_file(folder_.at("huge"), std::size_t{64} << 20U);
   std::optional<client> one;
@@ -296,12 +296,12 @@ TEST_F(a_session, all_lines_are_in_the_log_when_the_server_has_ended) {
             "\"nonsense\\x22\" 400 16\n");
 }
 
-class a_session_that_is_not_waited_for : public a_session {
+class a_session_without_a_drain_timeout : public a_session {
  protected:
   [[nodiscard]] std::chrono::milliseconds drain_timeout() const override { return {}; }
 };
 
-TEST_F(a_session_that_is_not_waited_for, has_a_line_for_the_answer_that_the_drain_cuts) {
+TEST_F(a_session_without_a_drain_timeout, has_a_line_for_the_answer_that_the_drain_cuts) {
   folder_.write("huge", "");
   std::filesystem::resize_file(folder_.at("huge"), std::size_t{64} << 20U);
   const client one(port_, 1);
@@ -312,7 +312,7 @@ TEST_F(a_session_that_is_not_waited_for, has_a_line_for_the_answer_that_the_drai
   EXPECT_NE(line.find("\"GET /huge HTTP/1.1\" 200 67108864\n"), std::string::npos) << line;
 }
 
-TEST_F(a_session, a_hangup_opens_the_log_anew) {
+TEST_F(a_session, sighup_reopens_the_log) {
   static_cast<void>(talk(last("/small.txt")));
   while (std::filesystem::file_size(logs_.at("log")) == 0) {
   }

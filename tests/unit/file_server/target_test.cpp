@@ -117,7 +117,7 @@ constexpr path_row table[] = {
 
 class path_table_row : public ::testing::TestWithParam<path_row> {};
 
-TEST_P(path_table_row, becomes_this_path) {
+TEST_P(path_table_row, is_decoded_or_refused_as_expected) {
   const auto& [name, path, expected, decoded] = GetParam();
   safe_path out;
   EXPECT_EQ(code_of(out.assign(path)), expected);
@@ -204,7 +204,7 @@ TEST(target, an_absolute_form_is_split_in_three) {
   EXPECT_EQ(parts->query, "x");
 }
 
-TEST(target, an_absolute_form_has_the_scheme_that_is_spoken) {
+TEST(target, absolute_form_is_accepted_only_with_the_expected_scheme) {
   const auto parts = split_target("HTTPS://a/b", scheme::https);
   ASSERT_TRUE(parts);
   EXPECT_EQ(parts->authority, "a");
@@ -213,7 +213,7 @@ TEST(target, an_absolute_form_has_the_scheme_that_is_spoken) {
   EXPECT_FALSE(split_target("http://a/b", scheme::https));
 }
 
-TEST(target, the_other_forms_are_not_for_get) {
+TEST(target, every_other_form_is_refused) {
   for (const auto text : {"*"sv, "a:80"sv, ""sv, "?"sv, "http:"sv, "http://"sv, "ftp://a/"sv}) {
     EXPECT_FALSE(split_target(text)) << text;
   }

@@ -17,7 +17,7 @@ using namespace rota::test;
 using async_scope_in_order = in_every_order;
 ROTA_IN_EVERY_ORDER(async_scope_in_order);
 
-TEST_P(async_scope_in_order, one_that_was_never_used_need_not_be_closed) { const async_scope unused; }
+TEST_P(async_scope_in_order, unused_scope_need_not_be_closed) { const async_scope unused; }
 
 TEST_P(async_scope_in_order, close_waits_for_children_of_several_tasks) {
   async_scope scope;
@@ -138,7 +138,7 @@ TEST_P(async_scope_in_order, a_cancelled_close_cancels_the_children_and_waits) {
   EXPECT_EQ(scope.size(), 0U);
 }
 
-TEST_P(async_scope_in_order, only_one_may_close_at_a_time) {
+TEST_P(async_scope_in_order, second_close_throws_while_the_first_waits) {
   async_scope scope;
   held_event go;
   auto one = s.spawn([&]() -> task<void> {
@@ -154,7 +154,7 @@ TEST_P(async_scope_in_order, only_one_may_close_at_a_time) {
   EXPECT_EQ(end_of(one), "value");
 }
 
-TEST_P(async_scope_in_order, in_a_finally_it_is_closed_in_any_case) {
+TEST_P(async_scope_in_order, finally_closes_the_scope_when_the_task_is_cancelled) {
   std::string log;
   auto h = s.spawn([&]() -> task<int> {
     async_scope scope;
@@ -179,7 +179,7 @@ TEST_P(async_scope_in_order, in_a_finally_it_is_closed_in_any_case) {
   EXPECT_EQ(log, "cx");
 }
 
-TEST(async_scope_death, one_that_nobody_closes_ends_the_program) {
+TEST(async_scope_death, scope_that_is_not_closed_ends_the_program) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(
       {
@@ -194,7 +194,7 @@ TEST(async_scope_death, one_that_nobody_closes_ends_the_program) {
       "ended without a close");
 }
 
-TEST(async_scope_death, outside_of_a_task_it_takes_nothing) {
+TEST(async_scope_death, fork_outside_of_a_task_throws) {
   async_scope scope;
   EXPECT_THROW(scope.fork(gives, 1), error);
 }

@@ -28,7 +28,7 @@ void let_others_act(manual_scheduler& s) {
   s.passed->note(s.time);
 }
 
-TEST(cause, a_value_that_has_decided_is_kept_when_the_deadline_passes_meanwhile) {
+TEST(cause, when_any_keeps_its_winner_if_the_deadline_passes_while_a_loser_ends) {
   manual_scheduler s;
   sync::event decides;
   sync::event lets_go;
@@ -98,7 +98,7 @@ task<int> gives_what_its_child_reports(manual_scheduler& s) {
   co_return got;
 }
 
-TEST(cause, a_shield_holds_a_deadline_off_from_a_childs_child_that_reports_its_own) {
+TEST(cause, shield_holds_the_outer_deadline_off_from_a_grandchild_with_its_own) {
   manual_scheduler s;
   int got = 0;
   auto end = s.spawn([&]() -> task<> {
@@ -148,7 +148,7 @@ TEST(cause, a_child_that_another_thread_spawns_has_the_deadline_of_the_scope) {
   EXPECT_FALSE(end.join());
 }
 
-TEST(cause, a_task_that_never_suspended_hears_of_a_shutdown_at_an_event_that_is_set) {
+TEST(cause, task_that_never_suspended_is_cancelled_by_shutdown_at_a_set_event) {
   manual_scheduler s;
   int seen = 0;
   auto end = s.spawn([&]() -> task<> {
@@ -166,7 +166,7 @@ TEST(cause, a_task_that_never_suspended_hears_of_a_shutdown_at_an_event_that_is_
 }
 
 // A shutdown refuses new tasks shortly before it cancels the existing ones.
-TEST(cause, a_task_in_the_registry_does_not_see_a_refusal_before_its_own_cancellation) {
+TEST(cause, registered_task_sees_no_refusal_before_its_own_cancellation) {
   manual_scheduler s;
   int seen = 0;
   const auto scopes = [&]() -> task<> {
@@ -263,13 +263,13 @@ struct refused_group {
   }
 };
 
-TEST(cause, a_child_in_place_that_is_refused_as_a_task_is_not_seen_before_the_shutdown) {
+TEST(cause, refusal_of_an_in_place_child_is_not_seen_before_the_shutdown) {
   refused_group x(true);
   x.start(x.awaits_one_that_closes());
   x.expect_unseen();
 }
 
-TEST(cause, a_child_in_line_that_is_refused_as_a_task_is_not_seen_before_the_shutdown) {
+TEST(cause, refusal_of_a_queued_child_is_not_seen_before_the_shutdown) {
   refused_group x(true);
   x.start(x.awaits(refused_group::yields(), refused_group::yields()));
   x.s.run_one();
@@ -277,7 +277,7 @@ TEST(cause, a_child_in_line_that_is_refused_as_a_task_is_not_seen_before_the_shu
   x.expect_unseen();
 }
 
-TEST(cause, a_handle_in_a_group_that_is_refused_is_not_seen_before_the_shutdown) {
+TEST(cause, refusal_of_an_awaited_handle_is_not_seen_before_the_shutdown) {
   refused_group x(false);
   x.start(x.awaits_a_handle());
   x.expect_unseen();
@@ -324,11 +324,11 @@ std::string end_of_a_scope_that_fails_after(base::nanoseconds when) {
   return end.join();
 }
 
-TEST(cause, a_deadline_that_has_passed_is_reported_in_place_of_a_scope_that_failed_after_it) {
+TEST(cause, deadline_is_reported_if_the_scope_fails_after_it) {
   EXPECT_EQ(end_of_a_scope_that_fails_after(20ms), "late");
 }
 
-TEST(cause, a_deadline_that_has_passed_is_reported_from_the_moment_in_which_it_passes) {
+TEST(cause, deadline_is_reported_if_the_scope_fails_exactly_when_it_passes) {
   EXPECT_EQ(end_of_a_scope_that_fails_after(10ms), "late");
   EXPECT_EQ(end_of_a_scope_that_fails_after(10ms - 1ns), "thrown");
 }

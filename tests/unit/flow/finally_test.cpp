@@ -71,7 +71,7 @@ TEST_P(finally_in_order, takes_a_callable_for_the_body) {
   EXPECT_EQ(end_of(h), "value 5");
 }
 
-TEST_P(finally_in_order, a_body_that_cannot_even_be_made_is_cleaned_up_after) {
+TEST_P(finally_in_order, cleans_up_after_a_body_callable_that_throws) {
   auto h = start([]() -> task<int> {
     if (true) throw failure(6);
     return gives(1);
@@ -104,7 +104,7 @@ TEST_P(finally_in_order, a_body_that_never_starts_needs_no_clean_up) {
   EXPECT_EQ(log, "");
 }
 
-TEST_P(finally_in_order, the_locals_of_the_body_have_gone_before) {
+TEST_P(finally_in_order, locals_of_the_body_are_destroyed_before_the_clean_up) {
   auto h = s.spawn([&]() -> task<int> {
     const witness around(log, 'a');
     auto body = [&]() -> task<int> {
@@ -175,7 +175,7 @@ TEST_P(finally_in_order, a_cancellation_that_comes_during_the_clean_up_waits_for
   EXPECT_FALSE(went_on);
 }
 
-TEST_P(finally_in_order, and_so_does_a_deadline) {
+TEST_P(finally_in_order, deadline_that_passes_during_the_clean_up_waits_for_its_end) {
   auto h = s.spawn([&]() -> task<int> {
     auto cleanup = noting();
     auto work = [&]() -> task<int> {
@@ -191,7 +191,7 @@ TEST_P(finally_in_order, and_so_does_a_deadline) {
   EXPECT_EQ(end_of(h), "value 2");
 }
 
-TEST_P(finally_in_order, a_deadline_around_it_ends_the_body_and_then_what_is_around) {
+TEST_P(finally_in_order, outer_deadline_unwinds_the_body_then_cleans_up_then_unwinds_the_rest) {
   auto h = s.spawn([&]() -> task<int> {
     auto cleanup = noting();
     auto work = [&]() -> task<int> {
@@ -208,7 +208,7 @@ TEST_P(finally_in_order, a_deadline_around_it_ends_the_body_and_then_what_is_aro
   EXPECT_EQ(end_of(h), "value 2");
 }
 
-TEST_P(finally_in_order, the_deadline_inside_is_its_limit) {
+TEST_P(finally_in_order, deadline_inside_the_clean_up_is_its_time_limit) {
   const base::time_point start_time = s.time;
   auto h = s.spawn([&]() -> task<int> {
     auto work = [&]() -> task<int> {
@@ -246,21 +246,21 @@ task<int> finally_with(task<int> body, Cleanup cleanup) {
   co_return co_await finally(std::move(body), cleanup, 10ms);
 }
 
-TEST_P(finally_in_order, a_clean_up_that_throws_after_a_value_is_thrown) {
+TEST_P(finally_in_order, exception_of_the_clean_up_is_rethrown_after_a_value) {
   auto h = s.spawn(finally_with(gives(1), throwing_cleanup()));
   s.run_with_time();
   EXPECT_EQ(end_of(h), "failure 99");
   EXPECT_EQ(s.unhandled_count, 0);
 }
 
-TEST_P(finally_in_order, after_an_exception_it_is_reported_and_the_exception_wins) {
+TEST_P(finally_in_order, exception_of_the_clean_up_is_only_counted_after_an_exception) {
   auto h = s.spawn(finally_with(throws(1), throwing_cleanup()));
   s.run_with_time();
   EXPECT_EQ(end_of(h), "failure 1");
   EXPECT_EQ(s.unhandled_count, 1);
 }
 
-TEST_P(finally_in_order, during_a_cancellation_too) {
+TEST_P(finally_in_order, exception_of_the_clean_up_is_only_counted_during_a_cancellation) {
   auto h = s.spawn(finally_with(waits(), throwing_cleanup()));
   s.run_until_idle();
   h.cancel();
@@ -274,7 +274,7 @@ struct joining_cleanup {
   task<void> operator()() const { static_cast<void>(co_await *other); }
 };
 
-TEST_P(finally_in_order, during_a_cancellation_the_end_of_a_task_that_was_cancelled_too_is_no_failure) {
+TEST_P(finally_in_order, joining_a_task_cancelled_for_the_same_reason_is_no_failure) {
   auto other = s.spawn(waits());
   auto h = s.spawn(finally_with(waits(), joining_cleanup{&other}));
   s.run_until_idle();
@@ -285,7 +285,7 @@ TEST_P(finally_in_order, during_a_cancellation_the_end_of_a_task_that_was_cancel
   EXPECT_EQ(s.unhandled_count, 0);
 }
 
-TEST_P(finally_in_order, during_a_cancellation_the_end_of_a_task_that_was_cancelled_for_another_reason_is) {
+TEST_P(finally_in_order, joining_a_task_cancelled_for_another_reason_is_a_failure) {
   auto other = s.spawn(waits());
   auto h = s.spawn(finally_with(waits(), joining_cleanup{&other}));
   s.run_until_idle();
@@ -296,7 +296,7 @@ TEST_P(finally_in_order, during_a_cancellation_the_end_of_a_task_that_was_cancel
   EXPECT_EQ(s.unhandled_count, 1);
 }
 
-TEST_P(finally_in_order, after_an_exception_the_end_of_a_task_that_was_cancelled_is_a_failure) {
+TEST_P(finally_in_order, joining_a_cancelled_task_after_an_exception_is_a_failure) {
   auto other = s.spawn(waits());
   auto h = s.spawn(finally_with(throws(1), joining_cleanup{&other}));
   other.cancel();
@@ -305,14 +305,14 @@ TEST_P(finally_in_order, after_an_exception_the_end_of_a_task_that_was_cancelled
   EXPECT_EQ(s.unhandled_count, 1);
 }
 
-TEST_P(finally_in_order, a_clean_up_that_cannot_be_made_has_thrown) {
+TEST_P(finally_in_order, clean_up_callable_that_throws_is_rethrown_after_a_value) {
   auto cannot = []() -> task<void> { throw failure(98); };
   auto h = s.spawn(finally_with(gives(1), +cannot));
   s.run_with_time();
   EXPECT_EQ(end_of(h), "failure 98");
 }
 
-TEST_P(finally_in_order, a_clean_up_that_takes_too_long_is_unwound_and_thrown_after_a_value) {
+TEST_P(finally_in_order, clean_up_past_its_limit_is_unwound_and_throws_after_a_value) {
   auto h = s.spawn(finally_with(gives(1), slow_cleanup{&log}));
   s.run_until_idle();
   s.advance(9ms);
@@ -325,7 +325,7 @@ TEST_P(finally_in_order, a_clean_up_that_takes_too_long_is_unwound_and_thrown_af
   EXPECT_EQ(s.overrides, 0);
 }
 
-TEST_P(finally_in_order, after_an_exception_that_is_only_counted) {
+TEST_P(finally_in_order, clean_up_past_its_limit_is_only_counted_after_an_exception) {
   auto h = s.spawn(finally_with(throws(1), slow_cleanup{&log}));
   s.run_with_time();
   EXPECT_EQ(log, "s");
@@ -333,7 +333,7 @@ TEST_P(finally_in_order, after_an_exception_that_is_only_counted) {
   EXPECT_EQ(s.overrides, 1);
 }
 
-TEST_P(finally_in_order, during_a_cancellation_the_unwinding_goes_on) {
+TEST_P(finally_in_order, clean_up_past_its_limit_is_only_counted_during_a_cancellation) {
   auto h = s.spawn(finally_with(waits(), slow_cleanup{&log}));
   s.run_until_idle();
   h.cancel();
@@ -377,7 +377,7 @@ task<int> nested(int depth, std::string& log) {
   co_return co_await finally(nested(depth - 1, log), cleanup, 1s);
 }
 
-TEST_P(finally_in_order, nested_ones_clean_up_from_the_inside) {
+TEST_P(finally_in_order, nested_clean_ups_run_from_the_innermost_outwards) {
   auto h = s.spawn(nested(10, log));
   s.run_until_idle();
   h.cancel();
@@ -386,7 +386,7 @@ TEST_P(finally_in_order, nested_ones_clean_up_from_the_inside) {
   EXPECT_EQ(end_of(h), "cancelled user");
 }
 
-TEST_P(finally_in_order, a_thousand_nested_ones) {
+TEST_P(finally_in_order, a_thousand_nested_clean_ups_all_run) {
   auto h = s.spawn(nested(1000, log));
   s.run_until_idle();
   h.cancel();
@@ -395,7 +395,7 @@ TEST_P(finally_in_order, a_thousand_nested_ones) {
   EXPECT_EQ(end_of(h), "cancelled user");
 }
 
-TEST_P(finally_in_order, a_clean_up_within_a_clean_up) {
+TEST_P(finally_in_order, clean_up_can_run_another_clean_up) {
   auto h = s.spawn([&]() -> task<int> {
     auto cleanup = [&]() -> task<void> {
       auto inner = [&]() -> task<void> {
@@ -418,7 +418,7 @@ TEST_P(finally_in_order, a_clean_up_within_a_clean_up) {
   EXPECT_EQ(end_of(h), "cancelled user");
 }
 
-TEST_P(finally_in_order, in_a_scope_whose_child_fails) {
+TEST_P(finally_in_order, cleans_up_when_a_child_of_the_enclosing_scope_fails) {
   auto h = s.spawn([&]() -> task<int> {
     co_return co_await with_scope([&](scope& c) -> task<int> {
       const witness body(log, 'b');
@@ -499,7 +499,7 @@ struct nest {
 };
 
 /// Each clean-up checks only the regions inside of it, not the thousand around it.
-TEST_P(finally_in_order, a_nested_clean_up_does_not_look_at_the_regions_around_it) {
+TEST_P(finally_in_order, nested_clean_up_does_not_check_the_enclosing_regions) {
   nest all{.depth = 1000};
   auto h = s.spawn([&]() -> task<int> {
     co_await all.around(all.depth, true);
@@ -515,7 +515,7 @@ TEST_P(finally_in_order, a_nested_clean_up_does_not_look_at_the_regions_around_i
 }
 
 /// The same in a deadline, which is the unwinding's target: each stop keeps it; the outermost restores it.
-TEST_P(finally_in_order, a_deadline_around_nested_clean_ups_ends_behind_the_last_one) {
+TEST_P(finally_in_order, deadline_around_nested_clean_ups_returns_after_the_last_one) {
   nest all{.depth = 1000};
   auto h = s.spawn([&]() -> task<int> {
     const auto in_time = co_await timeout(1ms, all.around(all.depth, true));
@@ -548,7 +548,7 @@ struct late_nest {
 };
 
 /// When its limit passes, a clean-up finds what holds around it without checking the thousand regions.
-TEST_P(finally_in_order, a_limit_that_passes_does_not_look_at_the_regions_around_it) {
+TEST_P(finally_in_order, limit_that_passes_does_not_check_the_enclosing_regions) {
   late_nest all{.depth = 1000};
   auto h = s.spawn([&] { return all.around(all.depth, waits); });
   s.run_until_idle();
@@ -562,7 +562,7 @@ TEST_P(finally_in_order, a_limit_that_passes_does_not_look_at_the_regions_around
 }
 
 /// The clean-ups run after an exception. The cancellation arrives when half of them have ended and one waits.
-TEST_P(finally_in_order, a_task_that_is_cancelled_during_a_late_clean_up_does_not_look_at_them_either) {
+TEST_P(finally_in_order, cancellation_in_a_late_clean_up_does_not_check_enclosing_regions) {
   late_nest all{.depth = 1000};
   auto h = s.spawn([&] { return all.around(all.depth, [] { return throws(1); }); });
   s.run_until_idle();

@@ -44,7 +44,7 @@ task<std::uint64_t> fib(unsigned n) {
   co_return a + b;
 }
 
-TEST_P(fork_on, a_recursion_without_a_cut_off) {
+TEST_P(fork_on, recursion_without_a_cut_off_spawns_few_tasks) {
   EXPECT_EQ(r.spawn(fib(21)).join(), 10946U);
   if (GetParam() == 1) {
     // Each 5 ms, also if this process does not run, the watchdog lets the worker make tasks of some of them.
@@ -58,7 +58,9 @@ task<int> deep(int levels) {
   co_return below + one;
 }
 
-TEST_P(fork_on, a_hundred_thousand_levels) { EXPECT_EQ(r.spawn(deep(100'000)).join(), 100'000); }
+TEST_P(fork_on, recursion_of_a_hundred_thousand_levels_completes) {
+  EXPECT_EQ(r.spawn(deep(100'000)).join(), 100'000);
+}
 
 /// Measures the most stack that callers of look() have used on their threads.
 class stack_use {
@@ -113,7 +115,7 @@ TEST_P(fork_on, a_wide_tree_takes_little_stack) {
 
 task<int> number(int n) { co_return n; }
 
-TEST_P(fork_on, a_range_that_no_deque_holds) {
+TEST_P(fork_on, when_all_completes_a_range_larger_than_the_deque) {
   auto sum = []() -> task<std::uint64_t> {
     std::vector<task<int>> numbers;
     for (int n = 0; n < 20'000; ++n) numbers.push_back(number(n));
@@ -142,7 +144,7 @@ struct throws_when_moved {
   std::atomic<int>* living;
 };
 
-TEST_P(fork_on, a_result_that_throws_when_it_is_taken_out) {
+TEST_P(fork_on, results_with_a_throwing_move_are_returned_and_destroyed) {
   std::atomic<int> alive{0};
   const auto works = [&](int first, int second) -> task<bool> {
     const auto makes = [&alive](int moves) -> task<throws_when_moved> {
@@ -169,7 +171,7 @@ TEST_P(fork_on, a_result_that_throws_when_it_is_taken_out) {
   EXPECT_LT(thrown, 10);
 }
 
-TEST_P(fork_on, results_that_own_memory) {
+TEST_P(fork_on, results_that_own_memory_are_returned) {
   auto work = []() -> task<std::size_t> {
     const auto text = [](std::size_t n) -> task<std::string> { co_return std::string(n, 'x'); };
     const auto pointer = []() -> task<std::unique_ptr<int>> { co_return std::make_unique<int>(7); };
@@ -243,7 +245,7 @@ TEST_P(fork_on, every_child_has_an_id_of_its_own) {
 
 const task_local<int> level{0};
 
-TEST_P(fork_on, locals_are_inherited_and_stay_apart) {
+TEST_P(fork_on, task_locals_are_inherited_and_stay_separate) {
   auto work = []() -> task<void> {
     const auto outer = level.set(1);
     const auto changes = [](int to) -> task<int> {
@@ -284,7 +286,7 @@ TEST_P(fork_on, deadlines_are_inherited) {
   r.spawn(work).join();
 }
 
-TEST_P(fork_on, a_stop_token_and_a_link_are_the_childs_own) {
+TEST_P(fork_on, stop_link_of_a_child_cancels_only_that_child) {
   auto work = []() -> task<void> {
     std::stop_source source;
     const auto linked = [&]() -> task<void> {
@@ -301,7 +303,7 @@ TEST_P(fork_on, a_stop_token_and_a_link_are_the_childs_own) {
   r.spawn(work).join();
 }
 
-TEST_P(fork_on, children_see_each_other_wait) {
+TEST_P(fork_on, waiting_child_lets_its_sibling_run) {
   auto work = []() -> task<int> {
     std::atomic<bool> told{false};
     const auto waits = [&]() -> task<int> {
@@ -331,7 +333,7 @@ TEST_P(fork_on, a_child_may_block_its_thread) {
   EXPECT_EQ(r.spawn(work).join(), 2);
 }
 
-TEST(fork, a_thief_comes_to_a_child_that_blocks_without_saying_so) {
+TEST(fork, thief_steals_the_sibling_of_a_child_that_blocks_unannounced) {
   runtime r(runtime_options{.workers = 2});
   auto work = []() -> task<int> {
     std::latch both(2);
@@ -377,7 +379,7 @@ struct search {
 };
 
 // 2^40 leaves, the answer near the root: the search ends only since the others stop at their next fork.
-TEST(fork, a_search_that_finds_its_answer_stops_the_others) {
+TEST(fork, search_that_finds_its_answer_cancels_the_other_branches) {
   runtime r(runtime_options{.workers = 2});
   // The first leaf of the left half, then of the right half, which a thief runs: the other half never ends.
   for (const std::uint64_t goal : {std::uint64_t{2} << 11U, std::uint64_t{3} << 11U}) {
@@ -398,14 +400,14 @@ TEST_P(fork_on, a_cancelled_search_ends_at_its_next_fork) {
   EXPECT_EQ(s.alive.load(), 0);
 }
 
-TEST_P(fork_on, a_search_under_a_deadline) {
+TEST_P(fork_on, search_ends_when_its_deadline_passes) {
   search s;
   auto work = [&]() -> task<bool> { co_return (co_await timeout(5ms, s.below(1, 0))).has_value(); };
   EXPECT_FALSE(r.spawn(work).join());
   EXPECT_EQ(s.alive.load(), 0);
 }
 
-TEST_P(fork_on, a_search_in_a_scope_that_fails) {
+TEST_P(fork_on, search_ends_when_its_scope_fails) {
   search s;
   auto work = [&]() -> task<void> {
     co_await with_scope([&](scope& c) -> task<void> {
@@ -429,7 +431,7 @@ TEST_P(fork_on, a_shutdown_ends_a_search) {
   EXPECT_EQ(s.alive.load(), 0);
 }
 
-TEST_P(fork_on, a_long_search_lets_others_have_their_turn) {
+TEST_P(fork_on, long_search_does_not_starve_other_tasks) {
   search s;
   auto handle = r.spawn(s.below(1, 0));
   while (s.begun.load() < 1000) std::this_thread::yield();
@@ -455,7 +457,7 @@ class until_set {
 };
 
 // The stop callback of a sibling runs on the failing child's thread, in the middle of that child's end.
-TEST_P(fork_on, a_failure_whose_consequence_asks_for_the_task) {
+TEST_P(fork_on, stop_callback_run_by_a_failing_child_can_query_its_task) {
   for (int i = 0; i < 100; ++i) {
     std::atomic<int> hooks{0};
     std::atomic<int> called{0};
@@ -489,7 +491,7 @@ TEST_P(fork_on, a_failure_whose_consequence_asks_for_the_task) {
 }
 
 // The same in place, with a sibling that has not started: it is a task then, which nothing else may discard.
-TEST(fork, a_failure_in_place_whose_consequence_asks_for_the_task) {
+TEST(fork, stop_callback_run_by_a_child_failing_in_place_can_query_its_task) {
   runtime r(runtime_options{.workers = 2});
   for (int i = 0; i < 200; ++i) {
     search s;
@@ -520,7 +522,7 @@ TEST(fork, a_failure_in_place_whose_consequence_asks_for_the_task) {
   }
 }
 
-TEST_P(fork_on, an_exception_that_nobody_sees_is_counted) {
+TEST_P(fork_on, only_a_discarded_exception_is_counted_as_suppressed) {
   auto work = []() -> task<void> {
     const auto fails = [](int n) -> task<void> {
       throw std::runtime_error(std::to_string(n));

@@ -53,7 +53,7 @@ TEST(inherited_deadline, a_task_that_is_spawned_without_one_is_not_wrapped) {
   EXPECT_EQ(s.shard.counts().armed, 0U);
 }
 
-TEST(inherited_deadline, cancels_a_child_that_is_on_its_own) {
+TEST(inherited_deadline, cancels_a_child_that_outlives_its_parent) {
   manual_scheduler s;
   event e;
   journal log;
@@ -137,7 +137,7 @@ TEST(inherited_deadline, that_has_passed_keeps_the_child_from_starting) {
   EXPECT_EQ(s.shard.counts().armed, 0U);
 }
 
-TEST(inherited_deadline, of_a_child_that_is_in_time_takes_its_timer_back) {
+TEST(inherited_deadline, cancels_its_timer_when_the_child_ends_in_time) {
   manual_scheduler s;
   event e;
   journal log;
@@ -151,7 +151,7 @@ TEST(inherited_deadline, of_a_child_that_is_in_time_takes_its_timer_back) {
   EXPECT_EQ(s.live, 0);
 }
 
-TEST(inherited_deadline, that_passes_before_a_child_that_was_woken_runs_cancels_it) {
+TEST(inherited_deadline, cancels_a_woken_child_if_it_passes_before_the_child_runs) {
   manual_scheduler s;
   event e;
   journal log;
@@ -203,7 +203,7 @@ TEST(inherited_deadline, is_held_off_by_a_shield_of_the_child) {
   EXPECT_TRUE(child.is_done());
 }
 
-TEST(inherited_deadline, of_a_child_of_a_shield_is_not_before_the_limit_of_the_shield) {
+TEST(inherited_deadline, is_the_limit_of_the_shield_for_a_child_spawned_under_it) {
   manual_scheduler s;
   event never;
   auto h = s.spawn(

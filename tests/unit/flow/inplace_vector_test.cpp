@@ -42,7 +42,7 @@ TEST(inplace_vector, keeps_what_is_put_into_it) {
   EXPECT_FALSE(words == (inplace_vector<std::string, 3>{"one"}));
 }
 
-TEST(inplace_vector, refuses_what_has_no_room) {
+TEST(inplace_vector, throws_bad_alloc_above_its_capacity) {
   inplace_vector<int, 2> numbers{1, 2};
   EXPECT_THROW(numbers.push_back(3), std::bad_alloc);
   EXPECT_THROW(numbers.reserve(3), std::bad_alloc);
@@ -118,7 +118,7 @@ std::string run_in_task(manual_scheduler& s, Work work) {
   return end_of(h);
 }
 
-TEST_P(when_in_place, values_are_in_a_container_like_the_tasks) {
+TEST_P(when_in_place, values_are_returned_in_the_container_type_of_the_tasks) {
   auto work = []() -> task<int> {
     inplace_vector<task<int>, 8> some;
     for (int i = 0; i < 5; ++i) some.push_back(later(i));
@@ -136,7 +136,7 @@ TEST_P(when_in_place, values_are_in_a_container_like_the_tasks) {
   EXPECT_EQ(run_in_task(s, work), "value 2");
 }
 
-TEST_P(when_in_place, none_at_all) {
+TEST_P(when_in_place, empty_container_gives_no_values_and_when_any_throws) {
   auto work = []() -> task<int> {
     inplace_vector<task<int>, 8> nobody;
     const auto values = co_await when_all(std::move(nobody));
@@ -149,7 +149,7 @@ TEST_P(when_in_place, none_at_all) {
   EXPECT_EQ(run_in_task(s, work), "value 0");
 }
 
-TEST_P(when_in_place, settled_any_and_failures) {
+TEST_P(when_in_place, when_all_settled_any_and_any_success_accept_containers) {
   auto work = []() -> task<int> {
     std::array<task<int>, 2> both{fails(1), later(2)};
     const std::array<outcome<int>, 2> ends = co_await when_all_settled(std::move(both));
@@ -174,7 +174,7 @@ TEST_P(when_in_place, settled_any_and_failures) {
   EXPECT_EQ(run_in_task(s, work), "failure 9");
 }
 
-TEST_P(when_in_place, a_span_is_no_container_that_could_be_kept) {
+TEST_P(when_in_place, span_of_tasks_gives_a_vector_of_values) {
   auto work = []() -> task<int> {
     std::array<task<int>, 2> owned{later(1), at_once(2)};
     const std::vector<int> values = co_await when_all(std::span<task<int>, 2>(owned));
@@ -185,7 +185,7 @@ TEST_P(when_in_place, a_span_is_no_container_that_could_be_kept) {
   EXPECT_EQ(run_in_task(s, work), "value 2");
 }
 
-TEST(when_in_place_of_what, what_is_not_awaited_is_destroyed) {
+TEST(when_in_place_lifetime, children_that_are_not_awaited_are_destroyed) {
   auto kept = std::make_shared<int>(1);
   const std::weak_ptr<int> seen = kept;
   const auto holds = [](std::shared_ptr<int> value) -> task<int> { co_return *value; };
@@ -213,7 +213,7 @@ task<unsigned> count(unsigned depth) {
   co_return total + a + b;
 }
 
-TEST(when_in_place_of_a_runtime, a_tree) {
+TEST(when_in_place_of_a_runtime, nested_when_all_of_containers_counts_every_child) {
   for (const unsigned workers : {1U, 3U}) {
     runtime r({.workers = workers});
     // c(0) = 1, c(d) = (d % 4 + 1) c(d - 1) + 2

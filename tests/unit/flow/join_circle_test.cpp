@@ -51,7 +51,7 @@ core::header* header_of_handle(join_handle<void>& h) {
   return found;
 }
 
-TEST_P(join_circle, one_cancelled_ends_both) {
+TEST_P(join_circle, cancelling_one_of_two_ends_both) {
   make(2);
   core::header& first = *header_of_handle(handles[0]);
   first.word.retain();
@@ -66,7 +66,7 @@ TEST_P(join_circle, one_cancelled_ends_both) {
   EXPECT_EQ(s.cancelled, 2);
 }
 
-TEST_P(join_circle, of_ten) {
+TEST_P(join_circle, cancelling_one_of_ten_ends_all) {
   make(10);
   core::header& fifth = *header_of_handle(handles[4]);
   fifth.word.retain();
@@ -79,7 +79,7 @@ TEST_P(join_circle, of_ten) {
   EXPECT_EQ(s.live, 0);
 }
 
-TEST_P(join_circle, all_cancelled_at_once) {
+TEST_P(join_circle, cancelling_all_at_once_ends_all) {
   make(5);
   std::vector<core::header*> tasks;
   for (auto& h : handles) tasks.push_back(header_of_handle(h));
@@ -93,7 +93,7 @@ TEST_P(join_circle, all_cancelled_at_once) {
 }
 
 /// A child joins the task that owns its scope: neither can end by itself.
-TEST_P(join_circle, a_child_that_joins_its_parent) {
+TEST_P(join_circle, cancelling_the_parent_ends_a_child_that_joins_it) {
   join_handle<void> parent;
   held_event start_child;
   parent = s.spawn([&]() -> task<void> {
@@ -122,7 +122,7 @@ TEST_P(join_circle, a_child_that_joins_its_parent) {
 }
 
 /// A joins B; B waits in a when_all for a child that joins A.
-TEST_P(join_circle, through_a_child_and_another_join) {
+TEST_P(join_circle, cancelling_one_task_ends_a_circle_through_a_child) {
   join_handle<void> a;
   join_handle<void> b;
   held_event start_a;
@@ -157,7 +157,7 @@ TEST_P(join_circle, through_a_child_and_another_join) {
   EXPECT_EQ(s.live, 0);
 }
 
-TEST_P(join_circle, a_chain_that_is_no_circle_ends_from_its_end) {
+TEST_P(join_circle, chain_that_is_no_circle_ends_from_its_last_task) {
   std::string log;
   held_event slow;
   auto last = s.spawn([&]() -> task<void> {

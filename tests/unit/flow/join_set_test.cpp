@@ -102,7 +102,7 @@ TEST_P(join_set_in_order, tasks_may_be_added_at_any_time) {
             "value 1;value 2;value 3;value 4;value 5;");
 }
 
-TEST_P(join_set_in_order, outcomes_of_void_and_of_what_can_only_be_moved) {
+TEST_P(join_set_in_order, next_returns_outcomes_of_void_and_of_move_only_types) {
   EXPECT_EQ(
       run_in_task(s,
                   []() -> task<std::string> {
@@ -118,7 +118,7 @@ TEST_P(join_set_in_order, outcomes_of_void_and_of_what_can_only_be_moved) {
       "value6");
 }
 
-TEST_P(join_set_in_order, cancel_all_asks_the_tasks_and_their_outcomes_come) {
+TEST_P(join_set_in_order, cancel_all_cancels_the_tasks_and_keeps_their_outcomes) {
   EXPECT_EQ(run_in_task(s,
                         []() -> task<std::string> {
                           join_set<int> set;
@@ -181,7 +181,7 @@ TEST_P(join_set_in_order, a_closed_set_may_be_used_again) {
   EXPECT_EQ(s.unhandled_count, 0);
 }
 
-TEST_P(join_set_in_order, a_set_that_goes_cancels_its_tasks_and_lets_them_go) {
+TEST_P(join_set_in_order, destructor_cancels_the_tasks_and_does_not_wait) {
   std::string log;
   held_event slow;
   auto h = s.spawn([&]() -> task<void> {
@@ -212,7 +212,7 @@ TEST_P(join_set_in_order, a_set_that_goes_cancels_its_tasks_and_lets_them_go) {
   EXPECT_EQ(s.unhandled_count, 0);
 }
 
-TEST_P(join_set_in_order, a_task_that_throws_after_its_set_has_gone_is_counted) {
+TEST_P(join_set_in_order, exception_of_a_task_after_its_set_is_destroyed_is_counted) {
   auto h = s.spawn([&]() -> task<void> {
     join_set<int> set;
     set.spawn([]() -> task<int> {
@@ -265,7 +265,7 @@ TEST_P(join_set_in_order, a_cancelled_close_still_waits) {
   EXPECT_EQ(end_of(h), "cancelled user");
 }
 
-TEST_P(join_set_in_order, a_close_that_runs_out_of_time_leaves_a_set_that_works) {
+TEST_P(join_set_in_order, set_can_be_used_after_a_close_that_timed_out) {
   held_event slow;
   auto h = s.spawn([&]() -> task<std::string> {
     join_set<int> set;
@@ -287,7 +287,7 @@ TEST_P(join_set_in_order, a_close_that_runs_out_of_time_leaves_a_set_that_works)
   EXPECT_EQ(h.join(), "cancelled user;value 2;");
 }
 
-TEST_P(join_set_in_order, only_one_may_wait) {
+TEST_P(join_set_in_order, second_next_throws_while_the_first_waits) {
   std::string first;
   join_set<int> set;
   auto one = s.spawn([&]() -> task<void> {
@@ -341,7 +341,7 @@ TEST_P(join_set_in_order, tasks_inherit_the_deadline) {
             "cancelled timeout;");
 }
 
-TEST_P(join_set_in_order, without_a_task_around_nothing_starts) {
+TEST_P(join_set_in_order, spawn_outside_of_a_task_throws) {
   int alive = 0;
   join_set<void> set;
   auto refused = [&] { set.spawn([](tally) -> task<void> { co_return; }, tally(alive)); };
@@ -355,7 +355,7 @@ TEST_P(join_set_in_order, without_a_task_around_nothing_starts) {
   EXPECT_TRUE(set.empty());
 }
 
-TEST_P(join_set_in_order, a_scheduler_that_takes_no_more_gives_cancelled_outcomes) {
+TEST_P(join_set_in_order, closed_scheduler_gives_cancelled_outcomes) {
   EXPECT_EQ(run_in_task(s,
                         [&]() -> task<std::string> {
                           // The shutdown does not reach a shielded task, so this task sees the outcomes.

@@ -42,7 +42,7 @@ std::vector<int> random_numbers(std::size_t size, int most) {
   return values;
 }
 
-TEST_P(sort_on, every_small_size) {
+TEST_P(sort_on, sorts_every_size_up_to_700) {
   for (std::size_t size = 0; size <= 700; ++size) {
     for (const int most : {1, 5, 1'000'000}) {
       std::vector<int> values = random_numbers(size, most);
@@ -70,7 +70,7 @@ constexpr named_pattern patterns[] = {
     {"sorted but for the last", [](int i, int size) { return i == size - 1 ? 0 : i; }},
 };
 
-TEST_P(sort_on, patterns) {
+TEST_P(sort_on, sorts_patterned_inputs_with_few_comparisons) {
   constexpr int size = 150'000;
   for (const named_pattern& each : patterns) {
     std::vector<int> values(size);
@@ -91,13 +91,13 @@ TEST_P(sort_on, patterns) {
   }
 }
 
-TEST_P(sort_on, by_another_order) {
+TEST_P(sort_on, sorts_by_a_given_order) {
   std::vector<int> values = random_numbers(20'000, 1'000);
   r.spawn(parallel_sort(values.begin(), values.end(), std::greater<>())).join();
   EXPECT_TRUE(std::is_sorted(values.begin(), values.end(), std::greater<>()));
 }
 
-TEST_P(sort_on, strings_in_a_deque) {
+TEST_P(sort_on, sorts_strings_in_a_deque) {
   std::deque<std::string> words;
   for (const int n : random_numbers(20'000, 5'000))
     words.push_back("a word that has no room in the object " + std::to_string(n));
@@ -107,7 +107,7 @@ TEST_P(sort_on, strings_in_a_deque) {
   EXPECT_EQ(words, expected);
 }
 
-TEST_P(sort_on, what_can_only_be_moved) {
+TEST_P(sort_on, sorts_move_only_elements) {
   std::vector<std::unique_ptr<int>> values;
   for (const int n : random_numbers(20'000, 30'000)) values.push_back(std::make_unique<int>(n));
   const auto less = [](const auto& a, const auto& b) { return *a < *b; };
@@ -126,7 +126,7 @@ struct token {
   int value;
 };
 
-TEST_P(sort_on, what_is_moved_by_its_bits) {
+TEST_P(sort_on, sorts_trivially_relocated_move_only_elements) {
   std::vector<token> values;
   for (const int n : random_numbers(20'000, 30'000)) values.emplace_back(n);
   const auto less = [](const token& a, const token& b) { return a.value < b.value; };
@@ -134,13 +134,13 @@ TEST_P(sort_on, what_is_moved_by_its_bits) {
   EXPECT_TRUE(std::is_sorted(values.begin(), values.end(), less));
 }
 
-TEST_P(sort_on, on_the_thread_of_block_on) {
+TEST_P(sort_on, sorts_on_the_thread_of_block_on) {
   std::vector<int> values = random_numbers(50'000, 1 << 30);
   r.block_on(parallel_sort(values.begin(), values.end()));
   EXPECT_TRUE(std::is_sorted(values.begin(), values.end()));
 }
 
-TEST_P(sort_on, a_comparison_that_throws) {
+TEST_P(sort_on, comparison_that_throws_is_rethrown_and_no_element_is_lost) {
   std::vector<int> values = random_numbers(100'000, 1 << 30);
   std::vector<int> expected = values;
   std::sort(expected.begin(), expected.end());

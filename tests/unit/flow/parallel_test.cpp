@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(each,
 
 // --- for ---------------------------------------------------------------------------------------------------
 
-TEST_P(loops_on, each_index_comes_once) {
+TEST_P(loops_on, body_is_called_once_for_each_index) {
   for (const int items : {0, 1, 2, 3, 100, 4096, 10'007}) {
     std::vector<std::atomic<int>> calls(static_cast<std::size_t>(items));
     const auto count = [&calls](int i) { calls[static_cast<std::size_t>(i)].fetch_add(1); };
@@ -64,19 +64,19 @@ TEST_P(loops_on, each_index_comes_once) {
   }
 }
 
-TEST_P(loops_on, on_the_thread_of_block_on) {
+TEST_P(loops_on, loop_runs_on_the_thread_of_block_on) {
   std::vector<std::atomic<int>> calls(1000);
   r.block_on(parallel_for(0, 1000, [&](int i) { calls[static_cast<std::size_t>(i)].fetch_add(1); }, options));
   for (const auto& each : calls) EXPECT_EQ(each.load(), 1);
 }
 
-TEST_P(loops_on, elements_are_called_with) {
+TEST_P(loops_on, body_is_called_with_the_elements_of_iterators) {
   std::vector<int> values(5000, 1);
   r.spawn(parallel_for(values.begin(), values.end(), [](int& each) { each += 1; }, options)).join();
   EXPECT_EQ(std::accumulate(values.begin(), values.end(), 0), 10'000);
 }
 
-TEST_P(loops_on, bounds_in_the_wrong_order_are_no_items) {
+TEST_P(loops_on, reversed_bounds_give_no_items) {
   std::atomic<int> calls{0};
   const auto count = [&](auto /*item*/) { calls.fetch_add(1); };
   std::vector<int> values(3);
@@ -87,7 +87,7 @@ TEST_P(loops_on, bounds_in_the_wrong_order_are_no_items) {
   EXPECT_EQ(calls.load(), 0);
 }
 
-TEST_P(loops_on, all_of_a_small_type) {
+TEST_P(loops_on, loop_covers_the_whole_range_of_a_small_type) {
   std::vector<std::atomic<int>> calls(255);
   const auto count = [&](std::int8_t i) { calls[static_cast<std::size_t>(i + 128)].fetch_add(1); };
   r
@@ -97,7 +97,7 @@ TEST_P(loops_on, all_of_a_small_type) {
   for (const auto& each : calls) EXPECT_EQ(each.load(), 1);
 }
 
-TEST_P(loops_on, two_types_of_bounds) {
+TEST_P(loops_on, bounds_of_two_types_are_converted_or_refused) {
   std::vector<std::atomic<int>> calls(300);
   const auto count = [&](std::size_t i) { calls[i].fetch_add(1); };
   r.spawn(parallel_for(0, calls.size(), count, options)).join();
@@ -135,7 +135,7 @@ TEST_P(loops_on, the_body_is_kept_until_the_end_and_not_longer) {
   EXPECT_EQ(live.load(), 0);
 }
 
-TEST_P(loops_on, a_body_that_can_only_be_moved) {
+TEST_P(loops_on, body_can_be_move_only) {
   std::atomic<int> sum{0};
   r.spawn(parallel_for(
               0, 100, [one = std::make_unique<int>(1), &sum](int) { sum.fetch_add(*one); }, options))
@@ -189,7 +189,7 @@ TEST_P(loops_on, a_shutdown_stops_it) {
 }
 
 // The loop ends only if the other task gets a turn.
-TEST_P(loops_on, others_get_their_turn) {
+TEST_P(loops_on, endless_loop_lets_other_tasks_run) {
   std::atomic<bool> told{false};
   std::atomic<bool> began{false};
   auto loop = r.spawn(parallel_for(
@@ -210,7 +210,7 @@ TEST_P(loops_on, others_get_their_turn) {
   EXPECT_THROW(loop.join(), std::runtime_error);
 }
 
-TEST_P(loops_on, loops_inside_of_loops) {
+TEST_P(loops_on, nested_loops_call_the_body_for_every_item) {
   std::atomic<int> calls{0};
   const auto row = [&](int) -> task<void> {
     co_await parallel_for(0, 50, [&](int) { calls.fetch_add(1); }, options);
@@ -232,13 +232,13 @@ class meeting {
   std::atomic<int> missing_;
 };
 
-TEST(parallel_for, all_tasks_of_a_body_wait_beside_each_other) {
+TEST(parallel_for, tasks_of_the_body_wait_concurrently) {
   runtime r{runtime_options{.workers = 1}};
   meeting all(500);
   r.spawn(parallel_for(0, 500, [&](int) -> task<void> { return all.join(); })).join();
 }
 
-TEST(parallel_for, with_a_grain_the_tasks_of_a_part_come_one_after_the_other) {
+TEST(parallel_for, tasks_of_one_chunk_run_in_sequence_if_a_grain_is_set) {
   runtime r{runtime_options{.workers = 2}};
   std::vector<int> last(4, -1);
   const auto step = [&](int i) -> task<void> {
@@ -261,7 +261,7 @@ TEST(parallel_for, a_task_of_the_body_that_fails_cancels_those_that_wait) {
 }
 
 // The watchdog calls a worker after 5 ms; the loop must be split all the same.
-TEST(parallel_for, items_that_take_long_are_shared) {
+TEST(parallel_for, slow_items_are_shared_between_workers) {
   runtime r{runtime_options{.workers = 2}};
   std::mutex guard;
   std::set<std::thread::id> threads;
@@ -276,7 +276,7 @@ TEST(parallel_for, items_that_take_long_are_shared) {
 }
 
 // While parts wait for a turn, no new parts are started. Otherwise they would starve later tasks.
-TEST(parallel_for, a_long_loop_does_not_starve_those_that_come_later) {
+TEST(parallel_for, long_loop_does_not_starve_later_tasks) {
   runtime r{runtime_options{.workers = 1}};
   std::atomic<std::int64_t> calls{0};
   auto loop = r.spawn(parallel_for(std::int64_t{0}, no_end, [&](std::int64_t) { calls.fetch_add(1); }));
@@ -287,7 +287,7 @@ TEST(parallel_for, a_long_loop_does_not_starve_those_that_come_later) {
   EXPECT_LT(r.stats().total_spawned, 1000U);
 }
 
-TEST(parallel_for, under_a_test_runtime_one_seed_is_one_order) {
+TEST(parallel_for, one_seed_gives_one_order_under_a_test_runtime) {
   const auto order = [] {
     rota::testing::runtime r(7);
     std::vector<int> items;
@@ -304,14 +304,14 @@ TEST(parallel_for, under_a_test_runtime_one_seed_is_one_order) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(order(), first);
 }
 
-TEST(parallel_for, bounds_of_a_character_type) {
+TEST(parallel_for, accepts_bounds_of_a_character_type) {
   runtime r{runtime_options{.workers = 1}};
   std::atomic<int> calls{0};
   r.spawn(parallel_for('a', 100, [&](int i) { calls.fetch_add(i); })).join();
   EXPECT_EQ(calls.load(), 97 + 98 + 99);
 }
 
-TEST(parallel_for, parts_that_nobody_takes_are_no_tasks) {
+TEST(parallel_for, chunks_that_are_not_stolen_spawn_no_tasks) {
   runtime r{runtime_options{.workers = 1}};
   const std::uint64_t before = r.stats().total_spawned;
   std::atomic<int> calls{0};
@@ -322,7 +322,7 @@ TEST(parallel_for, parts_that_nobody_takes_are_no_tasks) {
 
 // --- reduce ------------------------------------------------------------------------------------------------
 
-TEST_P(loops_on, a_sum) {
+TEST_P(loops_on, reduce_computes_a_sum) {
   std::vector<std::uint64_t> values(20'000);
   std::iota(values.begin(), values.end(), 1U);
   const auto sum =
@@ -330,7 +330,7 @@ TEST_P(loops_on, a_sum) {
   EXPECT_EQ(sum, 200'010'005U);
 }
 
-TEST_P(loops_on, the_order_is_kept) {
+TEST_P(loops_on, reduce_keeps_the_order_of_the_items) {
   std::string expected = ">";
   for (int i = 0; i < 3000; ++i) expected += std::to_string(i) + ",";
   const auto text = [](int i) { return std::to_string(i) + ","; };
@@ -339,7 +339,7 @@ TEST_P(loops_on, the_order_is_kept) {
   EXPECT_EQ(got, expected);
 }
 
-TEST_P(loops_on, of_nothing_it_is_the_first_value) {
+TEST_P(loops_on, reduce_of_no_items_is_the_initial_value) {
   EXPECT_EQ(r.spawn(parallel_reduce(3, 3, 7, std::plus<>(), options)).join(), 7);
   EXPECT_EQ(r.spawn(parallel_reduce(3, 4, 7, std::plus<>(), options)).join(), 10);
 }
@@ -351,7 +351,7 @@ TEST_P(loops_on, items_are_converted_before_they_are_combined) {
   EXPECT_EQ(r.spawn(parallel_reduce(0, 10, 0L, larger, options)).join(), 9L);
 }
 
-TEST_P(loops_on, values_that_can_only_be_moved) {
+TEST_P(loops_on, reduce_accepts_move_only_values) {
   const auto boxed = [](int i) { return std::make_unique<int>(i); };
   const auto add = [](std::unique_ptr<int> a, std::unique_ptr<int> b) {
     *a += *b;
@@ -361,7 +361,7 @@ TEST_P(loops_on, values_that_can_only_be_moved) {
   EXPECT_EQ(*sum, 499'501);
 }
 
-TEST_P(loops_on, a_reduction_that_fails) {
+TEST_P(loops_on, reduce_rethrows_the_exception_of_an_item) {
   const auto fails = [](int i) {
     if (i == 4000) throw std::out_of_range("four thousand");
     return i;
@@ -372,7 +372,7 @@ TEST_P(loops_on, a_reduction_that_fails) {
                std::out_of_range);
 }
 
-TEST_P(loops_on, a_reduction_that_is_cancelled) {
+TEST_P(loops_on, cancellation_stops_a_reduction) {
   std::atomic<bool> began{false};
   const auto look = [&](std::int64_t i) {
     began.store(true);
@@ -387,7 +387,7 @@ TEST_P(loops_on, a_reduction_that_is_cancelled) {
 }
 
 // The last check of a loop must not consume a signal that is meant for later code.
-TEST(loops, a_failure_is_heard_between_loops_of_one_chunk) {
+TEST(loops, failure_stops_siblings_between_loops_of_one_chunk) {
   constexpr int children = 900;
   runtime r(runtime_options{.workers = 2});
   std::atomic<bool> failing{false};

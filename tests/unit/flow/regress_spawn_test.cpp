@@ -34,7 +34,7 @@ struct view_of_counted {
   const tally* at;
 };
 
-TEST(spawn_regressions, what_a_view_is_made_from_lives_as_long_as_the_task) {
+TEST(spawn_regressions, argument_behind_a_view_parameter_lives_as_long_as_the_task) {
   manual_scheduler s;
   auto h = s.spawn(counts_x, std::string(300, 'x'));
   s.run_until_idle();
@@ -62,7 +62,7 @@ enum class colour : unsigned char { red };
 struct base_of_two {};
 struct derived : base_of_two {};
 
-TEST(spawn_regressions, only_what_stands_alone_needs_no_keeper) {
+TEST(spawn_regressions, only_self_contained_arguments_need_no_keeper) {
   using text = task<int> (*)(std::string, int);
   static_assert(core::needs_no_keeper<text, std::string, int>());
   static_assert(core::needs_no_keeper<text, std::string, short>());
@@ -75,7 +75,7 @@ TEST(spawn_regressions, only_what_stands_alone_needs_no_keeper) {
   static_assert(core::needs_no_keeper<task<int> (*)(colour), colour>());
 }
 
-TEST(spawn_regressions, a_deadline_that_has_passed_holds_for_a_blocking_call) {
+TEST(spawn_regressions, passed_deadline_cancels_a_blocking_call_before_it_runs) {
   runtime rt;
   bool ran = false;
   const std::string end = rt.block_on([&]() -> task<std::string> {
@@ -149,7 +149,7 @@ TEST(spawn_regressions_death_test, an_empty_task_ends_the_program_with_a_sentenc
   EXPECT_DEATH(runtime().block_on(nothing()), sentence);
 }
 
-TEST(spawn_regressions_death_test, nor_does_a_deadline_around_it_hide_an_empty_task) {
+TEST(spawn_regressions_death_test, empty_task_inside_a_timeout_ends_the_program_too) {
   EXPECT_DEATH(run_alone([]() -> task<void> {
                  auto body = []() -> task<void> {
                    auto h = spawn(nothing());
@@ -161,7 +161,7 @@ TEST(spawn_regressions_death_test, nor_does_a_deadline_around_it_hide_an_empty_t
                sentence);
 }
 
-TEST(spawn_regressions, a_when_is_awaited_once) {
+TEST(spawn_regressions, second_await_of_a_when_all_throws) {
   manual_scheduler s;
   auto twice = []() -> task<std::string> {
     auto both = when_all(gives(1), gives(2));

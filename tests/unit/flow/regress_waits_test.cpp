@@ -17,7 +17,7 @@ namespace {
 using namespace rota;
 using namespace rota::test;
 
-TEST(wait_regressions, a_timeout_that_was_late_can_be_in_time_and_late_again) {
+TEST(wait_regressions, reused_timeout_reports_each_await_on_its_own) {
   manual_scheduler s;
   auto work = []() -> task<std::string> {
     std::string all;
@@ -38,7 +38,7 @@ TEST(wait_regressions, a_timeout_that_was_late_can_be_in_time_and_late_again) {
   EXPECT_EQ(s.time - begin, 30ms);
 }
 
-TEST(wait_regressions, a_timeout_that_was_late_keeps_what_it_gets_at_once_later) {
+TEST(wait_regressions, reused_timeout_that_was_late_keeps_a_result_that_is_ready) {
   manual_scheduler s;
   sync::mutex m;
   auto work = [&m]() -> task<std::string> {
@@ -62,7 +62,7 @@ TEST(wait_regressions, a_timeout_that_was_late_keeps_what_it_gets_at_once_later)
 }
 
 // The outer timeout is left first. The second time the inner one has no effect, as the outer one is earlier.
-TEST(wait_regressions, one_timeout_in_another_and_both_again) {
+TEST(wait_regressions, nested_timeouts_can_be_awaited_again) {
   manual_scheduler s;
   const auto until = s.time + 15ms;
   auto work = [&]() -> task<std::string> {
@@ -85,7 +85,7 @@ TEST(wait_regressions, one_timeout_in_another_and_both_again) {
   EXPECT_EQ(h.join(), "in time;in time;late;late");
 }
 
-TEST(wait_regressions, a_timeout_that_another_covers_forgets_that_it_was_late) {
+TEST(wait_regressions, reused_timeout_inside_an_earlier_one_is_in_time_again) {
   manual_scheduler s;
   auto work = []() -> task<std::string> {
     auto nap = sleep_for(20ms);
@@ -106,7 +106,7 @@ TEST(wait_regressions, a_timeout_that_another_covers_forgets_that_it_was_late) {
   EXPECT_EQ(h.join(), "late;in time");
 }
 
-TEST(wait_regressions, a_shield_over_an_old_one_has_a_limit_of_its_own) {
+TEST(wait_regressions, shield_assigned_over_another_has_its_own_limit) {
   manual_scheduler s;
   held_event go_on;
   auto work = [&]() -> task<void> {
@@ -130,7 +130,7 @@ TEST(wait_regressions, a_shield_over_an_old_one_has_a_limit_of_its_own) {
   EXPECT_EQ(end_of(h), "cancelled user");
 }
 
-TEST(wait_regressions, a_wait_that_was_left_can_be_taken_up_again) {
+TEST(wait_regressions, detached_wait_that_timed_out_can_be_awaited_again) {
   manual_scheduler s;
   s.claims = false;
   held_event done;
@@ -150,7 +150,7 @@ TEST(wait_regressions, a_wait_that_was_left_can_be_taken_up_again) {
   h.cancel();
 }
 
-TEST(wait_regressions, an_awaiter_of_a_handle_serves_the_next_task_in_it) {
+TEST(wait_regressions, detached_wait_waits_for_the_next_task_in_its_handle) {
   manual_scheduler s;
   s.claims = false;
   held_event first;
@@ -172,7 +172,7 @@ TEST(wait_regressions, an_awaiter_of_a_handle_serves_the_next_task_in_it) {
   h.cancel();
 }
 
-TEST(wait_regressions, a_second_next_takes_nothing_from_the_first) {
+TEST(wait_regressions, second_next_does_not_take_the_outcome_of_the_first) {
   manual_scheduler s;
   held_event done;
   join_set<void> set;
@@ -201,7 +201,7 @@ TEST(wait_regressions, a_second_next_takes_nothing_from_the_first) {
   first.cancel();
 }
 
-TEST(wait_regressions, who_takes_one_that_was_there_leaves_the_set_free) {
+TEST(wait_regressions, join_set_next_can_be_repeated_after_a_ready_outcome) {
   manual_scheduler s;
   auto work = []() -> task<std::string> {
     join_set<int> set;
@@ -220,7 +220,7 @@ TEST(wait_regressions, who_takes_one_that_was_there_leaves_the_set_free) {
   EXPECT_EQ(h.is_done() ? h.join() : "not ended", "value 1;value 2;empty");
 }
 
-TEST(wait_regressions, a_failure_that_nobody_asked_an_async_scope_for_is_counted) {
+TEST(wait_regressions, failure_is_counted_if_close_of_an_async_scope_is_not_awaited) {
   manual_scheduler s;
   auto work = []() -> task<void> {
     async_scope children;
@@ -248,7 +248,7 @@ TEST(wait_regressions, a_failure_that_close_throws_is_not_counted_too) {
   EXPECT_EQ(s.suppressed, 0);
 }
 
-TEST(wait_regressions, a_close_that_is_cancelled_counts_what_it_would_have_thrown) {
+TEST(wait_regressions, cancelled_close_counts_the_failure_that_it_does_not_throw) {
   manual_scheduler s;
   held_event done;
   auto last_words = [&]() -> task<void> {

@@ -30,7 +30,7 @@ class cancelled_scope : public in_every_order {
 };
 ROTA_IN_EVERY_ORDER(cancelled_scope);
 
-TEST_P(cancelled_scope, before_it_starts_nothing_runs) {
+TEST_P(cancelled_scope, runs_nothing_if_cancelled_before_it_starts) {
   bool ran = false;
   auto h = s.spawn([&]() -> task<void> {
     co_await with_scope([&](scope&) -> task<void> {
@@ -58,7 +58,7 @@ TEST_P(cancelled_scope, cancels_the_children_for_the_same_reason) {
   EXPECT_EQ(end_of(*kept), "cancelled shutdown");
 }
 
-TEST_P(cancelled_scope, destroys_what_the_children_may_use_after_they_have_ended) {
+TEST_P(cancelled_scope, destroys_the_locals_of_the_body_after_the_children_have_ended) {
   std::string log;
   std::string outside = "outside";
   held_event slow;
@@ -89,7 +89,7 @@ TEST_P(cancelled_scope, destroys_what_the_children_may_use_after_they_have_ended
   EXPECT_EQ(log, "yxw");
 }
 
-TEST_P(cancelled_scope, while_the_body_awaits_a_child) {
+TEST_P(cancelled_scope, waits_for_an_awaited_child_before_it_destroys_the_body) {
   std::string log;
   held_event slow;
   auto h = s.spawn([&]() -> task<void> {
@@ -114,7 +114,7 @@ TEST_P(cancelled_scope, while_the_body_awaits_a_child) {
   EXPECT_EQ(log, "yx");
 }
 
-TEST_P(cancelled_scope, after_the_body_has_returned) {
+TEST_P(cancelled_scope, cancels_and_joins_its_children_after_the_body_has_returned) {
   held_event slow;
   auto h = s.spawn([&]() -> task<int> {
     co_return co_await with_scope([&](scope& c) -> task<int> {
@@ -131,7 +131,7 @@ TEST_P(cancelled_scope, after_the_body_has_returned) {
   EXPECT_EQ(end_of(h), "cancelled user");
 }
 
-TEST_P(cancelled_scope, a_child_that_ends_well_meanwhile_changes_nothing) {
+TEST_P(cancelled_scope, stays_cancelled_if_a_shielded_child_succeeds) {
   held_event slow;
   auto h = s.spawn([&]() -> task<int> {
     co_return co_await with_scope([&](scope& c) -> task<int> {
@@ -194,7 +194,7 @@ TEST_P(cancelled_scope, takes_no_more_children) {
   EXPECT_EQ(ends, std::vector<std::string>{"cancelled timeout"});
 }
 
-TEST_P(cancelled_scope, a_deadline_around_it_gives_it_up_when_the_children_have_ended) {
+TEST_P(cancelled_scope, is_unwound_by_an_outer_deadline_after_the_children_have_ended) {
   std::string log;
   held_event slow;
   std::optional<join_handle<int>> kept;
@@ -221,7 +221,7 @@ TEST_P(cancelled_scope, a_deadline_around_it_gives_it_up_when_the_children_have_
   EXPECT_EQ(end_of(*kept), "cancelled timeout");
 }
 
-TEST_P(cancelled_scope, a_deadline_inside_its_body_is_no_concern_of_the_children) {
+TEST_P(cancelled_scope, deadline_inside_the_body_does_not_apply_to_the_children) {
   auto h = s.spawn([&]() -> task<int> {
     co_return co_await with_scope([&](scope& c) -> task<int> {
       join_handle<int> child;
@@ -269,7 +269,7 @@ task<int> nest(int depth, std::string& log, task<int> (*innermost)()) {
   });
 }
 
-TEST_P(cancelled_scope, a_thousand_nested_ones_yield_their_value) {
+TEST_P(cancelled_scope, a_thousand_nested_scopes_yield_their_value) {
   std::string log;
   auto h = s.spawn([&]() -> task<int> { co_return co_await nest(1000, log, [] { return gives(5); }); });
   s.run_until_idle();
@@ -277,7 +277,7 @@ TEST_P(cancelled_scope, a_thousand_nested_ones_yield_their_value) {
   EXPECT_EQ(log, "..........");
 }
 
-TEST_P(cancelled_scope, a_thousand_nested_ones_fail_one_after_the_other) {
+TEST_P(cancelled_scope, a_thousand_nested_scopes_fail_one_after_the_other) {
   std::string log;
   auto h = s.spawn([&]() -> task<int> { co_return co_await nest(1000, log, [] { return throws(5); }); });
   s.run_until_idle();
@@ -285,7 +285,7 @@ TEST_P(cancelled_scope, a_thousand_nested_ones_fail_one_after_the_other) {
   EXPECT_EQ(log, "..........");
 }
 
-TEST_P(cancelled_scope, a_thousand_nested_ones_unwind) {
+TEST_P(cancelled_scope, a_thousand_nested_scopes_unwind) {
   std::string log;
   auto h = s.spawn([&]() -> task<int> { co_return co_await nest(1000, log, waits); });
   settle_and_cancel(h);
@@ -293,7 +293,7 @@ TEST_P(cancelled_scope, a_thousand_nested_ones_unwind) {
   EXPECT_EQ(log, "..........");
 }
 
-TEST_P(cancelled_scope, a_failure_inside_stays_inside_if_it_is_caught) {
+TEST_P(cancelled_scope, caught_failure_of_an_inner_scope_does_not_fail_the_outer) {
   auto h = s.spawn([&]() -> task<int> {
     co_return co_await with_scope([&](scope& outer) -> task<int> {
       auto sibling = outer.spawn(gives, 10);
@@ -314,7 +314,7 @@ TEST_P(cancelled_scope, a_failure_inside_stays_inside_if_it_is_caught) {
   EXPECT_EQ(end_of(h), "value 13");
 }
 
-TEST_P(cancelled_scope, a_failure_outside_unwinds_the_scope_inside) {
+TEST_P(cancelled_scope, failure_of_the_outer_scope_unwinds_the_inner) {
   std::string log;
   held_event slow;
   auto h = s.spawn([&]() -> task<int> {
@@ -345,7 +345,7 @@ TEST_P(cancelled_scope, a_failure_outside_unwinds_the_scope_inside) {
   EXPECT_EQ(log, "cio");
 }
 
-TEST_P(cancelled_scope, a_failure_and_a_cancellation_at_once) {
+TEST_P(cancelled_scope, failure_wins_over_a_later_cancellation) {
   held_event slow;
   std::string log;
   auto h = s.spawn([&]() -> task<int> {
@@ -395,7 +395,7 @@ TEST(very_many_children, a_hundred_thousand_children_end) {
   EXPECT_EQ(sum, 4'999'950'000);
 }
 
-TEST(very_many_children, one_of_a_hundred_thousand_fails) {
+TEST(very_many_children, failure_of_one_in_a_hundred_thousand_cancels_the_others) {
   manual_scheduler s;
   int alive = 0;
   auto h = s.spawn([&]() -> task<int> {
@@ -439,7 +439,7 @@ TEST(very_many_children, a_hundred_thousand_children_are_cancelled) {
 
 // --- where children belong
 
-TEST_P(cancelled_scope, without_a_runtime_there_are_no_children) {
+TEST_P(cancelled_scope, spawn_without_a_runtime_throws) {
   int alive = 0;
   auto work = [&]() -> task<int> {
     co_return co_await with_scope([&](scope& c) -> task<int> {
@@ -456,7 +456,7 @@ TEST_P(cancelled_scope, without_a_runtime_there_are_no_children) {
   EXPECT_EQ(core::run_on_this_thread(work(), nullptr), 2);
 }
 
-TEST_P(cancelled_scope, a_scheduler_that_takes_no_more_cancels_what_is_spawned) {
+TEST_P(cancelled_scope, closed_scheduler_cancels_a_spawned_child) {
   int alive = 0;
   auto h = s.spawn([&]() -> task<int> {
     co_return co_await with_scope([&](scope& c) -> task<int> {

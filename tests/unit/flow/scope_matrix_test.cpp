@@ -84,7 +84,7 @@ task<int> parent_of(situation c, ledger& book) {
   co_return end.has_value() ? *end : -1;
 }
 
-class matrix : public in_every_order {
+class scope_matrix : public in_every_order {
  protected:
   /// Runs `steps` entries and then cancels; with a negative number it does not cancel.
   std::string run(const situation& c, int steps, ledger& book) {
@@ -117,7 +117,7 @@ class matrix : public in_every_order {
     }
   }
 };
-ROTA_IN_EVERY_ORDER(matrix);
+ROTA_IN_EVERY_ORDER(scope_matrix);
 
 template <class Visit>
 void for_every_child(parent_fate parent, Visit visit) {
@@ -138,7 +138,7 @@ void for_every_child(parent_fate parent, Visit visit) {
   }
 }
 
-TEST_P(matrix, left_alone) {
+TEST_P(scope_matrix, undisturbed_scope_ends_as_expected) {
   for_every_child(parent_fate::left_alone, [&](const situation& c) {
     ledger book;
     const std::string expected = undisturbed(c);
@@ -147,7 +147,7 @@ TEST_P(matrix, left_alone) {
   });
 }
 
-TEST_P(matrix, cancelled_before_it_starts) {
+TEST_P(scope_matrix, scope_cancelled_before_its_start_runs_nothing) {
   for_every_child(parent_fate::cancelled_before, [&](const situation& c) {
     ledger book;
     EXPECT_EQ(run(c, 0, book), "cancelled user");
@@ -157,7 +157,7 @@ TEST_P(matrix, cancelled_before_it_starts) {
   });
 }
 
-TEST_P(matrix, cancelled_at_every_step) {
+TEST_P(scope_matrix, scope_cancelled_at_any_step_ends_cleanly) {
   for_every_child(parent_fate::cancelled_during, [&](const situation& c) {
     const std::string else_it_ends = undisturbed(c);
     for (int steps = 1; steps < 12; ++steps) {
@@ -173,7 +173,7 @@ TEST_P(matrix, cancelled_at_every_step) {
   });
 }
 
-TEST_P(matrix, runs_out_of_time) {
+TEST_P(scope_matrix, scope_that_times_out_ends_cleanly) {
   for_every_child(parent_fate::runs_out_of_time, [&](const situation& c) {
     ledger book;
     const std::string end = run(c, 0, book);

@@ -32,7 +32,7 @@ TEST_P(scope_in_order, yields_what_the_body_yields) {
   EXPECT_EQ(run_scope(s, [](scope&) -> task<int> { return gives(8); }), "value 8");
 }
 
-TEST_P(scope_in_order, a_body_without_a_value_and_one_with_a_reference) {
+TEST_P(scope_in_order, body_can_return_void_or_a_reference) {
   int target = 0;
   auto h = s.spawn([&]() -> task<int*> {
     co_await with_scope([&](scope& c) -> task<void> {
@@ -103,7 +103,7 @@ TEST_P(scope_in_order, counts_its_children) {
   EXPECT_EQ(sizes.back(), 0U);
 }
 
-TEST_P(scope_in_order, a_child_that_throws_is_rethrown_and_ends_the_others_and_the_body) {
+TEST_P(scope_in_order, exception_of_a_child_is_rethrown_and_cancels_siblings_and_body) {
   std::string log;
   held_event go;
   EXPECT_EQ(run_scope(s,
@@ -129,7 +129,7 @@ TEST_P(scope_in_order, a_child_that_throws_is_rethrown_and_ends_the_others_and_t
   EXPECT_EQ(s.suppressed, 0);
 }
 
-TEST_P(scope_in_order, a_failure_after_the_body_has_returned_counts_too) {
+TEST_P(scope_in_order, failure_of_a_child_after_the_body_has_returned_is_rethrown) {
   EXPECT_EQ(run_scope(s,
                       [](scope& c) -> task<int> {
                         c.spawn(waits);
@@ -154,7 +154,7 @@ TEST_P(scope_in_order, an_exception_of_the_body_ends_the_children_and_is_rethrow
   EXPECT_EQ(log, "c");
 }
 
-TEST_P(scope_in_order, a_body_that_throws_while_it_is_made_fails_too) {
+TEST_P(scope_in_order, exception_while_the_body_is_created_is_rethrown) {
   EXPECT_EQ(run_scope(s,
                       [](scope& c) -> task<int> {
                         c.spawn(waits);
@@ -205,7 +205,7 @@ TEST_P(scope_in_order, an_exception_taken_out_of_a_handle_is_no_failure) {
             "value 6");
 }
 
-TEST_P(scope_in_order, neither_is_one_taken_long_after_the_child_has_ended) {
+TEST_P(scope_in_order, exception_taken_long_after_the_child_has_ended_is_no_failure) {
   EXPECT_EQ(run_scope(s,
                       [](scope& c) -> task<int> {
                         auto thrower = c.spawn(throws, 1);
@@ -218,7 +218,7 @@ TEST_P(scope_in_order, neither_is_one_taken_long_after_the_child_has_ended) {
             "value 3");
 }
 
-TEST_P(scope_in_order, one_whose_handle_is_dropped_after_the_end_is) {
+TEST_P(scope_in_order, exception_in_a_handle_dropped_after_the_end_is_a_failure) {
   std::string log;
   EXPECT_EQ(run_scope(s,
                       [&](scope& c) -> task<int> {
@@ -235,7 +235,7 @@ TEST_P(scope_in_order, one_whose_handle_is_dropped_after_the_end_is) {
   EXPECT_EQ(log, "b");
 }
 
-TEST_P(scope_in_order, and_one_whose_handle_goes_with_the_body) {
+TEST_P(scope_in_order, exception_in_a_handle_destroyed_with_the_body_is_a_failure) {
   EXPECT_EQ(run_scope(s,
                       [](scope& c) -> task<int> {
                         auto thrower = c.spawn(throws, 1);
@@ -282,7 +282,7 @@ TEST_P(scope_in_order, a_child_that_was_cancelled_on_its_own_is_a_failure) {
             "cancelled_error timeout");
 }
 
-TEST_P(scope_in_order, but_not_if_somebody_takes_note) {
+TEST_P(scope_in_order, child_cancelled_on_its_own_is_no_failure_if_its_result_is_taken) {
   EXPECT_EQ(run_scope(s,
                       [](scope& c) -> task<int> {
                         auto cancelled = c.spawn(waits);
@@ -308,7 +308,7 @@ TEST_P(scope_in_order, cancel_stops_the_children_and_not_the_body) {
             "value 4");
 }
 
-TEST_P(scope_in_order, a_cancelled_scope_takes_no_more) {
+TEST_P(scope_in_order, cancelled_scope_starts_no_more_children) {
   int alive = 0;
   bool ran = false;
   EXPECT_EQ(run_scope(s,
@@ -330,7 +330,7 @@ TEST_P(scope_in_order, a_cancelled_scope_takes_no_more) {
   EXPECT_FALSE(ran);
 }
 
-TEST_P(scope_in_order, a_real_exception_counts_even_after_cancel) {
+TEST_P(scope_in_order, exception_of_a_child_is_rethrown_even_after_cancel) {
   held_event may_go;
   may_go.let_go();
   EXPECT_EQ(run_scope(s,
@@ -392,7 +392,7 @@ TEST_P(scope_in_order, a_shield_in_the_body_holds_a_failure_off) {
   EXPECT_EQ(log, "12");
 }
 
-TEST_P(scope_in_order, a_body_that_does_not_wait_any_more_wins_over_nothing) {
+TEST_P(scope_in_order, failure_replaces_the_value_of_a_body_that_waits_no_more) {
   // The child fails while the body is about to return: the failure is thrown, and the value is dropped.
   EXPECT_EQ(run_scope(s,
                       [](scope& c) -> task<int> {

@@ -83,7 +83,7 @@ TEST(shield, that_was_moved_leaves_no_timer_behind) {
   EXPECT_EQ(s.cancelled, 1);
 }
 
-TEST(shield, assigned_over_another_lowers_that_one) {
+TEST(shield, lowers_the_shield_that_it_is_assigned_over) {
   manual_scheduler s;
   auto h = s.spawn([]() -> task<> {
     auto a = shield(1s);
@@ -105,7 +105,7 @@ TEST(shield, assigned_over_another_lowers_that_one) {
   EXPECT_TRUE(h.is_done());
 }
 
-TEST(shield, may_be_returned_by_a_child_and_go_in_any_order) {
+TEST(shield, can_be_returned_and_lowered_in_any_order) {
   manual_scheduler s;
   event never;
   journal log;
@@ -134,7 +134,7 @@ TEST(shield, may_be_returned_by_a_child_and_go_in_any_order) {
   EXPECT_EQ(log.text(), "[mine]");
 }
 
-TEST(shield, that_outlives_the_deadline_inside_of_which_it_was_raised_stays_up) {
+TEST(shield, stays_up_after_the_deadline_in_which_it_was_raised_has_ended) {
   manual_scheduler s;
   event never;
   auto h = s.spawn(
@@ -205,7 +205,7 @@ TEST(shield, may_be_raised_by_a_destructor_that_runs_in_unwinding) {
 
 // --- deadlines
 
-TEST(shield, holds_a_deadline_around_it_off_until_it_has_gone) {
+TEST(shield, holds_an_outer_deadline_off_until_it_is_lowered) {
   manual_scheduler s;
   event e;
   event never;
@@ -229,7 +229,7 @@ TEST(shield, holds_a_deadline_around_it_off_until_it_has_gone) {
   EXPECT_EQ(s.overrides, 0);
 }
 
-TEST(shield, lets_a_deadline_around_it_through_when_its_limit_passes) {
+TEST(shield, lets_an_outer_deadline_through_when_its_limit_passes) {
   manual_scheduler s;
   event never;
   journal log;
@@ -255,7 +255,7 @@ TEST(shield, lets_a_deadline_around_it_through_when_its_limit_passes) {
   EXPECT_EQ(s.cancelled, 0);
 }
 
-TEST(shield, that_a_shutdown_overrides_lets_a_deadline_around_it_through) {
+TEST(shield, lets_an_outer_deadline_through_when_a_shutdown_overrides_it) {
   manual_scheduler s;
   event never;
   journal log;
@@ -296,7 +296,7 @@ TEST(shield, does_not_hold_a_deadline_inside_of_it_off) {
   EXPECT_FALSE(h.join());
 }
 
-TEST(shield, with_a_limit_before_a_deadline_inside_of_it_does_not_hide_that) {
+TEST(shield, does_not_hide_an_inner_deadline_that_is_later_than_its_limit) {
   manual_scheduler s;
   event never;
   auto h = s.spawn(
@@ -314,7 +314,7 @@ TEST(shield, with_a_limit_before_a_deadline_inside_of_it_does_not_hide_that) {
   EXPECT_EQ(s.overrides, 0) << "it has held nothing off";
 }
 
-TEST(shield, inside_of_a_deadline_that_has_passed_lets_a_deadline_of_its_own_pass) {
+TEST(shield, lets_an_inner_deadline_pass_after_the_outer_one_has_passed) {
   manual_scheduler s;
   event never;
   journal log;
@@ -343,7 +343,7 @@ TEST(shield, inside_of_a_deadline_that_has_passed_lets_a_deadline_of_its_own_pas
   EXPECT_FALSE(h.join());
 }
 
-TEST(shield, outside_of_a_deadline_does_not_hold_it_off_when_the_one_inside_is_overridden) {
+TEST(shield, holds_no_inner_deadline_off_when_a_shield_inside_it_is_overridden) {
   for (const std::chrono::nanoseconds limit : {std::chrono::nanoseconds(1h), std::chrono::nanoseconds(1s)}) {
     manual_scheduler s;
     event never;
@@ -368,7 +368,7 @@ TEST(shield, outside_of_a_deadline_does_not_hold_it_off_when_the_one_inside_is_o
   }
 }
 
-TEST(shield, around_a_deadline_that_passes_gets_no_timer) {
+TEST(shield, arms_no_timer_for_an_inner_deadline_that_passes) {
   manual_scheduler s;
   event never;
   event e;
@@ -390,7 +390,7 @@ TEST(shield, around_a_deadline_that_passes_gets_no_timer) {
   EXPECT_FALSE(h.join());
 }
 
-TEST(shield, whose_limit_has_passed_is_not_overridden_while_another_one_around_it_holds) {
+TEST(shield, is_not_overridden_at_its_limit_while_an_outer_shield_holds) {
   manual_scheduler s;
   event e;
   event never;
@@ -449,7 +449,7 @@ TEST(shield, lets_an_announced_cancellation_through_before_a_deadline_around_it)
   EXPECT_EQ(s.cancelled, 1);
 }
 
-TEST(shield, moves_the_deadline_that_the_task_knows_to_its_own_limit) {
+TEST(shield, changes_the_deadline_of_the_task_to_its_own_limit) {
   manual_scheduler s;
   auto h = s.spawn(
       [](manual_scheduler& m) -> task<> {

@@ -23,7 +23,7 @@ using test::note;
 using test::two_steps;
 using time_point = std::chrono::steady_clock::time_point;
 
-TEST(shield, holds_a_cancellation_off_until_it_has_gone) {
+TEST(shield, holds_a_cancellation_off_until_it_is_lowered) {
   manual_scheduler s;
   event first;
   event never;
@@ -60,7 +60,7 @@ TEST(shield, does_not_hide_that_a_cancellation_was_asked_for) {
   EXPECT_TRUE(h.join());
 }
 
-TEST(shield, costs_no_timer_as_long_as_nothing_waits_behind_it) {
+TEST(shield, arms_no_timer_until_it_holds_a_cancellation_off) {
   manual_scheduler s;
   event e;
   event after;
@@ -113,7 +113,7 @@ TEST(shield, whose_limit_has_passed_holds_a_later_cancellation_off_no_more) {
   EXPECT_EQ(s.overrides, 1);
 }
 
-TEST(shield, raised_when_a_cancellation_waits_already_is_overridden_too) {
+TEST(shield, is_overridden_too_if_raised_after_a_cancellation) {
   manual_scheduler s;
   event never;
   auto h = s.spawn(
@@ -247,13 +247,13 @@ std::int64_t delivered(std::chrono::nanoseconds outer, std::chrono::nanoseconds 
   return at;
 }
 
-TEST(shield, a_short_one_inside_does_not_break_a_longer_one_around_it) {
+TEST(shield, short_inner_shield_does_not_end_a_longer_outer_one) {
   EXPECT_EQ(delivered(10s, 2s), 10'000);
   EXPECT_EQ(delivered(2s, 10s), 10'000);
   EXPECT_EQ(delivered(3s, 3s), 3'000);
 }
 
-TEST(shield, the_limit_of_the_outer_one_counts_when_the_inner_one_has_gone) {
+TEST(shield, limit_of_the_outer_shield_applies_after_the_inner_is_lowered) {
   manual_scheduler s;
   event first;
   event never;

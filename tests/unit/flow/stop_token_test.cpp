@@ -21,7 +21,7 @@ using test::manual_scheduler;
 
 TEST(stop_token, outside_of_a_task_is_empty) { EXPECT_FALSE(this_task::stop_token().stop_possible()); }
 
-TEST(stop_token, is_requested_when_the_task_is_cancelled_on_the_thread_that_asks) {
+TEST(stop_token, is_requested_on_the_thread_that_cancels_the_task) {
   manual_scheduler s;
   event never;
   std::stop_token token;
@@ -182,7 +182,7 @@ TEST(stop_link, to_a_token_that_is_requested_already_cancels_at_once) {
   EXPECT_TRUE(h.is_done());
 }
 
-TEST(stop_link, that_has_gone_lets_requests_pass) {
+TEST(stop_link, does_not_cancel_the_task_after_it_is_destroyed) {
   manual_scheduler s;
   event e;
   std::stop_source source;
@@ -238,7 +238,7 @@ TEST(stop_link, a_long_chain_of_tasks_is_cancelled_from_its_head_in_bounded_stac
   EXPECT_EQ(s.cancelled, length);
 }
 
-TEST(stop_link, a_callback_that_cancels_another_task_returns_before_that_ones_callbacks_run) {
+TEST(stop_link, nested_cancellation_runs_its_callbacks_after_the_outer_callback) {
   manual_scheduler s;
   event never_a;
   event never_b;

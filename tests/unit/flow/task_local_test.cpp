@@ -90,7 +90,7 @@ TEST_P(task_local_in_order, children_inherit_what_is_bound_where_they_are_spawne
   EXPECT_EQ(h.join(), "emil0emil0fritz0emil0");
 }
 
-TEST_P(task_local_in_order, what_a_child_binds_is_its_own) {
+TEST_P(task_local_in_order, binding_of_a_child_is_not_seen_by_its_parent) {
   auto h = s.spawn([&]() -> task<std::string> {
     const auto bound = user.set("gerd");
     auto child = s.spawn([]() -> task<std::string> {
@@ -105,7 +105,7 @@ TEST_P(task_local_in_order, what_a_child_binds_is_its_own) {
   EXPECT_EQ(h.join(), "hans0gerd0");
 }
 
-TEST_P(task_local_in_order, values_go_with_the_last_task_that_can_see_them) {
+TEST_P(task_local_in_order, value_is_destroyed_with_the_last_task_that_can_see_it) {
   static const task_local<std::shared_ptr<int>> shared;
   const auto value = std::make_shared<int>(1);
   held_event go;
@@ -174,7 +174,7 @@ task<std::string> all_names() {
 }
 constexpr const char* what_they_say = "generator0 consumer1 generator0 consumer3 ";
 
-TEST_P(task_local_in_order, a_generator_has_its_consumers_and_binds_between_its_values) {
+TEST_P(task_local_in_order, generator_sees_the_bindings_of_its_consumer_and_its_own) {
   auto h = s.spawn(all_names);
   s.run_until_idle();
   EXPECT_EQ(h.join(), what_they_say);
@@ -193,7 +193,7 @@ task<std::string> names_of_children() {
 }
 
 // Children in place become tasks when they, or their generators, bind.
-TEST(task_local, a_generator_in_a_child_in_place) {
+TEST(task_local, generator_in_a_child_in_place_sees_both_bindings) {
   EXPECT_EQ(run(names_of_children(), {.workers = 1}),
             std::string("generator0parent ") + what_they_say + "generator0parent");
 }
@@ -209,7 +209,7 @@ task<int> consumes(async_generator<int> from) {
 constexpr const char* what_is_wrong = "a task_local that an async_generator has set is set across a co_yield";
 
 // Between two values the generator belongs to no task, and may continue in another one.
-TEST(task_local_death, bound_by_a_generator_across_a_co_yield) {
+TEST(task_local_death, binding_of_a_generator_across_a_co_yield_ends_the_program) {
   EXPECT_DEATH(
       {
         manual_scheduler by;
@@ -218,7 +218,7 @@ TEST(task_local_death, bound_by_a_generator_across_a_co_yield) {
       },
       what_is_wrong);
 }
-TEST(task_local_death, bound_by_a_generator_across_a_co_yield_in_place) {
+TEST(task_local_death, binding_across_a_co_yield_in_place_ends_the_program) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   const auto parent = []() -> task<> {
     static_cast<void>(co_await when_all(consumes(binds_across()), consumes(binds_across())));

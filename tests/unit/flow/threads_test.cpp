@@ -42,7 +42,7 @@ auto run_on(threaded_scheduler& s, Work& work) {
   return s.spawn(work());
 }
 
-TEST(threads, every_child_writes_what_its_parent_reads) {
+TEST(threads, parent_reads_what_every_child_has_written) {
   threaded_scheduler s(2);
   auto work = []() -> task<int> {
     std::vector<int> places(50);
@@ -57,7 +57,7 @@ TEST(threads, every_child_writes_what_its_parent_reads) {
   for (int i = 0; i < rounds / 10; ++i) EXPECT_EQ(run_on(s, work).join(), 50);
 }
 
-TEST(threads, failures_handles_and_ends_at_once) {
+TEST(threads, scope_fails_while_handles_are_dropped_and_children_end) {
   threaded_scheduler s(2);
   auto work = []() -> task<int> {
     co_return co_await with_scope([](scope& c) -> task<int> {
@@ -157,7 +157,7 @@ TEST(threads, children_of_children_spawn_while_one_fails) {
   }
 }
 
-TEST(threads, the_first_of_several_and_all_of_them) {
+TEST(threads, when_any_and_when_all_give_their_results_on_two_threads) {
   threaded_scheduler s(2);
   auto work = []() -> task<int> {
     const auto first = co_await when_any(yields_often(2), yields_often(2), throws_after(50, 1));
@@ -171,7 +171,7 @@ TEST(threads, the_first_of_several_and_all_of_them) {
   for (int i = 0; i < rounds; ++i) EXPECT_EQ(run_on(s, work).join(), 26);
 }
 
-TEST(threads, whoever_waits_for_several_is_cancelled) {
+TEST(threads, task_that_awaits_when_any_and_when_all_is_cancelled) {
   threaded_scheduler s(2);
   auto work = []() -> task<int> {
     for (;;) {
@@ -190,7 +190,7 @@ TEST(threads, whoever_waits_for_several_is_cancelled) {
   }
 }
 
-TEST(threads, a_set_gives_every_outcome_and_goes_with_tasks_in_it) {
+TEST(threads, join_set_gives_every_outcome_and_is_destroyed_with_tasks_in_it) {
   threaded_scheduler s(2);
   auto work = []() -> task<int> {
     join_set<int> all;
@@ -260,7 +260,7 @@ TEST(threads, circles_of_joins_are_cancelled_from_both_sides) {
   }
 }
 
-TEST(threads, inherited_values_go_once) {
+TEST(threads, inherited_task_locals_are_destroyed_once) {
   static const task_local<std::string> name("none");
   static const std::string too_long_for_the_string_itself(100, 'n');
   threaded_scheduler s(2);

@@ -76,7 +76,7 @@ TEST(time_limit, ends_what_is_late) {
   EXPECT_EQ(w.s.cancelled, 0);
 }
 
-TEST(time_limit, gives_the_value_of_what_is_in_time_and_takes_its_timer_back) {
+TEST(time_limit, gives_the_value_of_work_that_is_in_time_and_cancels_its_timer) {
   world w;
   auto h = w.start();
   w.run_at(w.begin + 9ms);
@@ -112,7 +112,7 @@ TEST(time_limit, an_earlier_time_wakes_the_task_which_arms_its_timer_earlier) {
   EXPECT_EQ(h.join(), 0);
 }
 
-TEST(time_limit, earlier_and_then_later_needs_no_second_wake) {
+TEST(time_limit, reset_earlier_and_then_later_needs_no_second_wakeup) {
   world w;
   auto h = w.start();
   EXPECT_TRUE(w.limit.reset_at(w.begin + 3ms));
@@ -124,7 +124,7 @@ TEST(time_limit, earlier_and_then_later_needs_no_second_wake) {
   EXPECT_EQ(h.join(), 0);
 }
 
-TEST(time_limit, from_the_inside_it_is_moved_by_the_clock_of_the_runtime) {
+TEST(time_limit, reset_inside_the_work_uses_the_clock_of_the_runtime) {
   manual_scheduler s;
   const time_point begin = s.time;
   auto h = s.spawn([]() -> task<int> {
@@ -148,7 +148,7 @@ TEST(time_limit, from_the_inside_it_is_moved_by_the_clock_of_the_runtime) {
   EXPECT_EQ(s.time, begin + 50ms);
 }
 
-TEST(time_limit, that_has_passed_stays_so) {
+TEST(time_limit, that_has_passed_cannot_be_reset_or_lifted) {
   world w;
   auto h = w.start();
   w.run_at(w.begin + 10ms);
@@ -167,7 +167,7 @@ TEST(time_limit, that_has_passed_stays_so) {
   EXPECT_EQ(ready.join(), 7);
 }
 
-TEST(time_limit, a_reset_finds_that_the_time_has_come_before_a_task_does) {
+TEST(time_limit, reset_fails_if_the_time_has_passed_before_the_task_notices) {
   manual_scheduler s;
   auto h = s.spawn(
       [](manual_scheduler& m) -> task<bool> {
@@ -186,7 +186,7 @@ TEST(time_limit, a_reset_finds_that_the_time_has_come_before_a_task_does) {
   EXPECT_FALSE(h.join());
 }
 
-TEST(time_limit, lifted_it_ends_nothing_until_it_is_reset) {
+TEST(time_limit, ends_nothing_after_a_lift_until_it_is_reset) {
   world w;
   auto h = w.start();
   EXPECT_TRUE(w.limit.lift());
@@ -211,7 +211,7 @@ TEST(time_limit, without_a_time_it_arms_nothing) {
   EXPECT_EQ(w.s.shard.counts().armed, 0U);
 }
 
-TEST(time_limit, a_reset_to_the_past_passes) {
+TEST(time_limit, reset_to_the_past_ends_the_work_at_once) {
   manual_scheduler s;
   for (const std::chrono::nanoseconds span :
        {0ns, -1ns, std::chrono::nanoseconds(-5s), std::chrono::nanoseconds::min()}) {
@@ -250,7 +250,7 @@ TEST(time_limit, spans_saturate) {
 }
 
 // This thread's clock may differ from the one that the limit was made with.
-TEST(time_limit, outside_of_tasks_has_passed_asks_no_clock) {
+TEST(time_limit, has_passed_reads_no_clock_outside_of_tasks) {
   const time_limit limit = time_limit::at(time_point(1ns));
   EXPECT_FALSE(limit.has_passed());
   EXPECT_TRUE(limit.reset_at(time_point(5s)));
@@ -278,7 +278,7 @@ TEST(time_limit, copies_are_the_same_limit) {
   static_assert(std::is_nothrow_move_constructible_v<time_limit>);
 }
 
-TEST(time_limit_death, an_empty_one_says_so) {
+TEST(time_limit_death, moved_from_limit_ends_the_program_with_a_message) {
   time_limit limit(1s);
   const time_limit taken = std::move(limit);
   const char* const text = "an empty time_limit: moved from";
@@ -327,7 +327,7 @@ TEST(time_limit, rethrows_what_the_work_throws) {
   EXPECT_THROW(h.join(), int);
 }
 
-TEST(time_limit, ends_all_that_use_it) {
+TEST(time_limit, ends_every_timeout_that_uses_it) {
   world w;
   std::optional<join_handle<int>> all[40];
   event events[40];
@@ -341,7 +341,7 @@ TEST(time_limit, ends_all_that_use_it) {
   EXPECT_EQ(w.log.count("late"), 40U);
 }
 
-TEST(time_limit, one_after_the_other) {
+TEST(time_limit, can_be_used_by_several_timeouts_in_sequence) {
   manual_scheduler s;
   auto h = s.spawn([]() -> task<std::string> {
     const time_limit limit(10ms);
@@ -356,7 +356,7 @@ TEST(time_limit, one_after_the_other) {
   EXPECT_EQ(h.join(), "vvll");
 }
 
-TEST(time_limit, inside_of_itself_the_outer_one_counts) {
+TEST(time_limit, outer_timeout_is_reported_if_nested_timeouts_share_it) {
   world w;
   auto h = w.s.spawn(
       [](const time_limit& l, event& e, journal& log) -> task<int> {
@@ -431,7 +431,7 @@ task<std::string> limit_inside(std::chrono::nanoseconds limit, std::chrono::nano
   co_return report + (end.has_value() ? "" : "fixed");
 }
 
-class beside : public ::testing::TestWithParam<bool> {
+class time_limit_and_deadline : public ::testing::TestWithParam<bool> {
  protected:
   static std::string ask(task<std::string> work) {
     manual_scheduler s;
@@ -442,7 +442,7 @@ class beside : public ::testing::TestWithParam<bool> {
   }
 };
 
-TEST_P(beside, a_deadline_that_is_earlier_equal_or_later) {
+TEST_P(time_limit_and_deadline, earlier_one_is_reported_and_the_outer_one_if_they_are_equal) {
   const auto around = [](std::chrono::nanoseconds limit, std::chrono::nanoseconds fixed) {
     return ask(limit_around(put, place::in_the_task, limit, fixed));
   };
@@ -456,7 +456,7 @@ TEST_P(beside, a_deadline_that_is_earlier_equal_or_later) {
 }
 
 // Unwinding the task, which waits for its children, cancels the children.
-TEST_P(beside, a_deadline_of_a_child) {
+TEST_P(time_limit_and_deadline, earlier_one_is_reported_if_the_deadline_is_in_a_child) {
   for (const place where : children) {
     EXPECT_EQ(ask(limit_around(put, where, 10ms, 5ms)), "fixed") << static_cast<int>(where);
     EXPECT_EQ(ask(limit_around(put, where, 10ms, 20ms)), "limit") << static_cast<int>(where);
@@ -464,7 +464,7 @@ TEST_P(beside, a_deadline_of_a_child) {
 }
 
 // A child may report its own deadline first. The limit is reported at the next wait of its task.
-TEST_P(beside, a_deadline_of_a_child_that_is_as_early) {
+TEST_P(time_limit_and_deadline, limit_is_reported_if_it_equals_a_deadline_in_a_child) {
   for (const place where : children) {
     const std::string got = ask(limit_around(put_and_wait, where, 10ms, 10ms));
     EXPECT_TRUE(got == "limit" || got == "fixedlimit") << got << ' ' << static_cast<int>(where);
@@ -472,7 +472,7 @@ TEST_P(beside, a_deadline_of_a_child_that_is_as_early) {
 }
 
 // No task runs until both have passed, so the order of the timers does not matter.
-TEST_P(beside, a_deadline_that_passes_unseen) {
+TEST_P(time_limit_and_deadline, outer_limit_is_reported_if_both_pass_before_the_task_runs) {
   for (const std::chrono::nanoseconds fixed : {5ms, 10ms, 15ms}) {
     manual_scheduler s;
     s.lifo = GetParam();
@@ -485,7 +485,7 @@ TEST_P(beside, a_deadline_that_passes_unseen) {
 }
 
 // No timer has fired. The woken task finds by the clock that the limit and the deadline around it are over.
-TEST_P(beside, a_deadline_around_it_that_no_task_has_acted_upon) {
+TEST_P(time_limit_and_deadline, outer_deadline_is_reported_if_both_pass_before_a_timer_fires) {
   manual_scheduler s;
   s.lifo = GetParam();
   event never;
@@ -509,9 +509,9 @@ TEST_P(beside, a_deadline_around_it_that_no_task_has_acted_upon) {
   s.run_until_idle();
   EXPECT_EQ(h.join(), "fixed");
 }
-INSTANTIATE_TEST_SUITE_P(time_limit, beside, ::testing::Bool());
+INSTANTIATE_TEST_SUITE_P(time_limit, time_limit_and_deadline, ::testing::Bool());
 
-TEST(time_limit, what_is_awaited_inside_is_cancelled_and_what_is_spawned_is_not) {
+TEST(time_limit, cancels_awaited_tasks_and_not_spawned_ones) {
   manual_scheduler s;
   event e;
   journal log;
@@ -546,7 +546,7 @@ TEST(time_limit, what_is_awaited_inside_is_cancelled_and_what_is_spawned_is_not)
   EXPECT_EQ(free->join(), 7);
 }
 
-TEST(time_limit, the_deadline_inside_is_what_the_limit_says_now) {
+TEST(time_limit, deadline_of_the_task_follows_each_reset) {
   manual_scheduler s;
   const time_point begin = s.time;
   auto h = s.spawn(
@@ -591,7 +591,7 @@ TEST(time_limit, the_deadline_inside_is_what_the_limit_says_now) {
 
 // --- shields
 
-TEST(time_limit, the_deadline_counts_the_outer_limit_when_the_inner_one_has_ended) {
+TEST(time_limit, deadline_of_the_task_is_the_outer_limit_after_the_inner_has_ended) {
   manual_scheduler s;
   const time_point begin = s.time;
   auto inside = [&]() -> task<bool> {
@@ -636,7 +636,7 @@ TEST(time_limit, a_shield_holds_it_off_until_its_own_limit) {
   EXPECT_EQ(w.s.shard.counts().armed, 2U);
 }
 
-TEST(time_limit, passes_again_and_again_looked_at_behind_a_shield_and_arms_nothing) {
+TEST(time_limit, arms_no_timer_on_spurious_wakeups_after_it_passes_under_a_shield) {
   world w;
   auto h = w.s.spawn(
       [](const time_limit& l, event& e) -> task<bool> {
@@ -688,7 +688,7 @@ TEST(time_limit, a_shield_without_a_limit_holds_it_off_for_good) {
   EXPECT_EQ(w.log.text(), "unshielded");
 }
 
-TEST(time_limit, moved_later_under_a_shield_it_does_not_end_the_rest) {
+TEST(time_limit, reset_to_a_later_time_after_a_shield_lets_the_work_finish) {
   world w;
   auto h = w.s.spawn(
       [](const time_limit& l, event& e) -> task<bool> {
@@ -781,7 +781,7 @@ TEST(time_limit, a_shield_in_a_child_holds_it_off_there) {
   EXPECT_EQ(h.join(), "fixedlimit");
 }
 
-TEST(time_limit, around_a_clean_up_that_takes_longer) {
+TEST(time_limit, lets_a_clean_up_that_takes_longer_finish) {
   manual_scheduler s;
   const time_point begin = s.time;
   journal log;
@@ -805,7 +805,7 @@ TEST(time_limit, around_a_clean_up_that_takes_longer) {
   EXPECT_EQ(s.time, begin + 15ms);
 }
 
-TEST(time_limit, inside_of_a_clean_up) {
+TEST(time_limit, ends_work_inside_a_clean_up) {
   manual_scheduler s;
   journal log;
   auto h = s.spawn(
@@ -824,7 +824,7 @@ TEST(time_limit, inside_of_a_clean_up) {
   EXPECT_EQ(log.text(), "late done");
 }
 
-TEST(time_limit, of_a_loser_of_when_any_is_given_back) {
+TEST(time_limit, is_released_by_a_loser_of_when_any) {
   world w;
   auto h = w.s.spawn(
       [](const time_limit& l, event& e, journal& log) -> task<std::size_t> {
@@ -842,7 +842,7 @@ TEST(time_limit, of_a_loser_of_when_any_is_given_back) {
   EXPECT_EQ(w.s.run_until_idle(), 0);
 }
 
-TEST(time_limit, of_a_task_that_is_cancelled_is_given_back) {
+TEST(time_limit, is_released_by_a_cancelled_task) {
   world w;
   auto h = w.start();
   h.cancel();
@@ -854,7 +854,7 @@ TEST(time_limit, of_a_task_that_is_cancelled_is_given_back) {
 }
 
 // A value that is ready when the limit passes wins.
-TEST(time_limit, a_result_that_is_there_wins) {
+TEST(time_limit, result_that_is_ready_wins_over_the_limit) {
   world w;
   auto h = w.start();
   w.e.fire();
@@ -872,7 +872,7 @@ TEST(time_limit, outlives_its_last_handle) {
 }
 
 // Another thread moves the limit many times, and finally into the past.
-TEST(time_limit, is_moved_by_another_thread) {
+TEST(time_limit, can_be_reset_by_another_thread) {
   for (int i = 0; i < 200; ++i) {
     world w;
     auto h = w.s.spawn(waits(w.limit, w.e, w.log));

@@ -79,7 +79,7 @@ TEST(timeout, inside_an_earlier_one_costs_no_timer) {
   EXPECT_FALSE(h.join());
 }
 
-TEST(timeout, outside_counts_when_both_have_passed_at_once) {
+TEST(timeout, outer_one_is_reported_when_both_have_passed_at_once) {
   manual_scheduler s;
   event e;
   auto h = s.spawn(
@@ -95,7 +95,7 @@ TEST(timeout, outside_counts_when_both_have_passed_at_once) {
   EXPECT_EQ(e.cancels, 1);
 }
 
-TEST(timeout, inside_an_equal_one_costs_no_timer_and_counts_for_nothing) {
+TEST(timeout, inside_an_equal_one_costs_no_timer_and_is_not_reported) {
   manual_scheduler s;
   event e;
   auto h = s.spawn(
@@ -160,7 +160,7 @@ TEST(timeout, whose_wake_was_used_up_by_another_event_is_not_lost) {
   EXPECT_EQ(log.text(), "first [work]");
 }
 
-TEST(timeout, of_the_outside_that_passes_while_the_inside_unwinds_is_not_lost) {
+TEST(timeout, outer_one_that_passes_while_the_inner_one_unwinds_is_not_lost) {
   manual_scheduler s;
   slow_operation op;
   event never;
@@ -251,7 +251,7 @@ TEST(timeout, ends_a_loop_at_its_checkpoint) {
   EXPECT_EQ(rounds, 10);
 }
 
-TEST(timeout, is_known_to_a_loop_that_asks) {
+TEST(timeout, is_seen_by_a_loop_that_polls_cancel_requested) {
   manual_scheduler s;
   auto h = s.spawn(
       [](manual_scheduler& m) -> task<int> {
@@ -286,7 +286,7 @@ TEST(timeout, is_unwound_with_the_task_that_is_cancelled) {
   EXPECT_EQ(e.reason, cancel_reason::user);
 }
 
-TEST(timeout, and_cancellation_at_once_end_the_task) {
+TEST(timeout, cancellation_at_the_same_time_ends_the_task) {
   manual_scheduler s;
   event e;
   journal log;
@@ -394,7 +394,7 @@ TEST(with_deadline, sets_the_earlier_of_its_own_and_the_one_around_it) {
   EXPECT_TRUE(h.is_done());
 }
 
-TEST(with_deadline, is_over_where_its_co_await_is) {
+TEST(with_deadline, ends_with_its_co_await) {
   manual_scheduler s;
   event e;
   auto h = s.spawn(

@@ -88,7 +88,7 @@ TEST(timeout, a_wake_that_comes_after_it_does_no_harm) {
   EXPECT_EQ(h.join(), 1);
 }
 
-TEST(timeout, that_lost_does_no_harm_when_its_timer_fires_on) {
+TEST(timeout, that_lost_the_race_does_no_harm_when_its_timer_fires) {
   manual_scheduler s;
   event first;
   event second;
@@ -167,7 +167,7 @@ TEST(timeout, arms_one_timer_however_often_the_work_waits) {
   EXPECT_EQ(s.shard.counts().fired, 100U);
 }
 
-TEST(timeout, of_nothing_ends_work_that_would_wait) {
+TEST(timeout, of_zero_ends_work_that_would_wait) {
   for (const auto span : {0ns, -1ns, std::chrono::nanoseconds::min()}) {
     manual_scheduler s;
     event e;
@@ -188,7 +188,7 @@ TEST(timeout, of_nothing_ends_work_that_would_wait) {
   }
 }
 
-TEST(timeout, of_nothing_lets_work_that_does_not_wait_win) {
+TEST(timeout, of_zero_lets_work_that_does_not_wait_win) {
   manual_scheduler s;
   auto h = s.spawn([]() -> task<int> {
     auto r = co_await timeout(0s, give(3));
@@ -427,7 +427,7 @@ TEST(timeout, of_a_handle_gives_the_value_of_a_child_that_runs_inside_its_parent
   EXPECT_EQ(s.shard.counts().armed, 0U);
 }
 
-TEST(timeout, of_a_child_that_runs_inside_its_parent_and_waits_is_kept) {
+TEST(timeout, ends_a_child_that_runs_inside_its_parent_and_waits) {
   manual_scheduler s;
   event e;
   journal log;

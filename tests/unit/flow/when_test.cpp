@@ -57,7 +57,7 @@ TEST_P(when_in_order, all_yields_a_tuple_in_the_order_of_the_arguments) {
             "value 21");
 }
 
-TEST_P(when_in_order, one_awaitable_is_no_range) {
+TEST_P(when_in_order, single_awaitable_is_not_taken_for_a_range) {
   EXPECT_EQ(run_in_task(s,
                         []() -> task<int> {
                           auto [a] = co_await when_all(later(1ms, 1));
@@ -82,7 +82,7 @@ TEST_P(when_in_order, void_is_a_monostate) {
             "value 4");
 }
 
-TEST_P(when_in_order, all_of_nothing_is_there_at_once) {
+TEST_P(when_in_order, all_of_no_tasks_completes_at_once) {
   EXPECT_EQ(run_in_task(s,
                         []() -> task<int> {
                           auto none = co_await when_all();
@@ -96,7 +96,7 @@ TEST_P(when_in_order, all_of_nothing_is_there_at_once) {
   EXPECT_EQ(s.ended, 1);
 }
 
-TEST_P(when_in_order, results_that_can_only_be_moved_and_references) {
+TEST_P(when_in_order, all_returns_move_only_results_and_references) {
   int target = 3;
   EXPECT_EQ(
       run_in_task(s,
@@ -128,7 +128,7 @@ TEST_P(when_in_order, all_of_a_range_is_a_vector) {
             "value 1");
 }
 
-TEST_P(when_in_order, all_takes_handles_by_name_leaves_and_each_other) {
+TEST_P(when_in_order, all_accepts_handles_leaves_timeouts_and_nested_when_all) {
   auto given = s.spawn(gives, 100);
   EXPECT_EQ(run_in_task(s,
                         [&]() -> task<int> {
@@ -144,7 +144,7 @@ TEST_P(when_in_order, all_takes_handles_by_name_leaves_and_each_other) {
             "value 1113");
 }
 
-TEST_P(when_in_order, all_of_a_vector_of_handles) {
+TEST_P(when_in_order, all_accepts_a_vector_of_handles) {
   EXPECT_EQ(run_in_task(s,
                         [&]() -> task<int> {
                           std::vector<join_handle<int>> handles;
@@ -204,7 +204,7 @@ TEST_P(when_in_order, a_child_that_is_cancelled_on_its_own_is_a_failure_of_all) 
             "cancelled_error timeout");
 }
 
-TEST_P(when_in_order, a_range_that_fails) {
+TEST_P(when_in_order, failure_in_a_range_is_rethrown) {
   EXPECT_EQ(run_in_task(s,
                         []() -> task<int> {
                           std::vector<task<int>> tasks;
@@ -235,7 +235,7 @@ TEST_P(when_in_order, settled_yields_every_outcome) {
   EXPECT_EQ(s.suppressed, 0);
 }
 
-TEST_P(when_in_order, settled_for_a_range) {
+TEST_P(when_in_order, settled_yields_a_vector_for_a_range) {
   EXPECT_EQ(run_in_task(s,
                         []() -> task<int> {
                           std::vector<task<int>> tasks;
@@ -291,7 +291,7 @@ TEST_P(when_in_order, any_can_be_visited) {
             "value 39");
 }
 
-TEST_P(when_in_order, an_exception_decides_too) {
+TEST_P(when_in_order, any_rethrows_the_exception_of_the_first_child) {
   EXPECT_EQ(run_in_task(s,
                         []() -> task<int> {
                           co_await when_any(waits(), throws(3), later(1ms, 1));
@@ -300,7 +300,7 @@ TEST_P(when_in_order, an_exception_decides_too) {
             "failure 3");
 }
 
-TEST_P(when_in_order, and_a_cancellation) {
+TEST_P(when_in_order, any_throws_cancelled_error_if_the_first_child_was_cancelled) {
   EXPECT_EQ(run_in_task(s,
                         [&]() -> task<int> {
                           auto doomed = s.spawn(waits);
@@ -311,7 +311,7 @@ TEST_P(when_in_order, and_a_cancellation) {
             "cancelled_error user");
 }
 
-TEST_P(when_in_order, a_losers_task_behind_a_handle_is_cancelled_and_its_handle_stays) {
+TEST_P(when_in_order, losing_task_is_cancelled_and_its_handle_stays_valid) {
   EXPECT_EQ(run_in_task(s,
                         [&]() -> task<int> {
                           auto loser = s.spawn(waits);
@@ -324,7 +324,7 @@ TEST_P(when_in_order, a_losers_task_behind_a_handle_is_cancelled_and_its_handle_
             "value 5");
 }
 
-TEST_P(when_in_order, any_of_a_range) {
+TEST_P(when_in_order, any_of_a_range_yields_an_index_and_a_value) {
   EXPECT_EQ(run_in_task(s,
                         []() -> task<int> {
                           std::vector<task<int>> tasks;
@@ -401,7 +401,7 @@ TEST_P(when_in_order, a_cancelled_task_cancels_and_joins_its_children) {
   }
 }
 
-TEST_P(when_in_order, what_its_children_throw_then_is_counted) {
+TEST_P(when_in_order, exceptions_of_children_after_a_cancellation_are_counted) {
   auto h = s.spawn([&]() -> task<void> {
     auto stubborn = []() -> task<int> {
       const auto guard = shield(1h);
@@ -418,7 +418,7 @@ TEST_P(when_in_order, what_its_children_throw_then_is_counted) {
   EXPECT_EQ(s.unhandled_count, 0);
 }
 
-TEST_P(when_in_order, a_timeout_around_it) {
+TEST_P(when_in_order, timeout_around_it_ends_it_or_gives_its_value) {
   EXPECT_EQ(run_in_task(s,
                         []() -> task<int> {
                           const auto late = co_await timeout(1ms, when_all(waits(), gives(1)));
@@ -429,7 +429,7 @@ TEST_P(when_in_order, a_timeout_around_it) {
             "value 1");
 }
 
-TEST_P(when_in_order, cancelled_before_it_starts) {
+TEST_P(when_in_order, task_cancelled_before_its_start_starts_no_children) {
   int alive = 0;
   auto h = s.spawn(
       [](tally c) -> task<void> {
@@ -443,7 +443,7 @@ TEST_P(when_in_order, cancelled_before_it_starts) {
   EXPECT_EQ(alive, 0);
 }
 
-TEST_P(when_in_order, what_is_never_awaited_never_starts) {
+TEST_P(when_in_order, children_of_a_when_that_is_not_awaited_never_start) {
   int alive = 0;
   {
     auto with = [](tally) -> task<void> { co_await forever(); };
@@ -468,7 +468,7 @@ TEST_P(when_in_order, without_a_runtime_nothing_starts) {
   EXPECT_EQ(alive, 0);
 }
 
-TEST_P(when_in_order, a_scheduler_that_takes_no_more_cancels_the_children) {
+TEST_P(when_in_order, closed_scheduler_cancels_the_children) {
   auto h = s.spawn([&]() -> task<int> {
     s.closed = true;
     co_await when_all(gives(1), gives(2));
@@ -480,7 +480,7 @@ TEST_P(when_in_order, a_scheduler_that_takes_no_more_cancels_the_children) {
   EXPECT_EQ(end_of(h), "cancelled shutdown");
 }
 
-TEST_P(when_in_order, a_hundred_thousand) {
+TEST_P(when_in_order, all_completes_a_hundred_thousand_tasks) {
   EXPECT_EQ(run_in_task(s,
                         []() -> task<int> {
                           std::vector<task<int>> tasks;
@@ -493,7 +493,7 @@ TEST_P(when_in_order, a_hundred_thousand) {
             "value 100000");
 }
 
-TEST_P(when_in_order, a_thousand_nested_ones) {
+TEST_P(when_in_order, a_thousand_nested_when_all_complete_or_unwind) {
   struct nester {
     static task<int> nest(int depth) {
       if (depth == 0) co_return 0;
@@ -514,7 +514,7 @@ TEST_P(when_in_order, a_thousand_nested_ones) {
   EXPECT_EQ(end_of(h), "cancelled user");
 }
 
-TEST_P(when_in_order, inside_a_scope_that_fails) {
+TEST_P(when_in_order, is_cancelled_inside_a_scope_that_fails) {
   EXPECT_EQ(run_in_task(s,
                         []() -> task<int> {
                           co_return co_await with_scope([](scope& c) -> task<int> {

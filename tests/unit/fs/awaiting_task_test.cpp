@@ -48,7 +48,7 @@ task<> calls(seen& x, std::stop_token token) {
   x.went_on = true;
 }
 
-TEST(awaiting_task, what_a_call_says_that_has_given_up_is_not_seen) {
+TEST(awaiting_task, result_of_a_call_that_has_given_up_is_discarded) {
   scheduler_with_closures tasks;
   std::stop_source source;
   source.request_stop();
@@ -60,7 +60,7 @@ TEST(awaiting_task, what_a_call_says_that_has_given_up_is_not_seen) {
   EXPECT_EQ(tasks.cancelled, 1);
 }
 
-TEST(awaiting_task, what_a_call_says_that_has_not_given_up_is_seen) {
+TEST(awaiting_task, result_of_a_call_that_has_not_given_up_is_returned) {
   scheduler_with_closures tasks;
   seen x;
   auto work = tasks.spawn(calls(x, {}));

@@ -91,7 +91,7 @@ TEST_F(fs_fifo, the_limit_of_a_shield_ends_an_open_that_it_covers) {
   });
 }
 
-TEST_F(fs_fifo, a_work_of_a_pool_that_waits_in_an_open_ends_at_its_deadline) {
+TEST_F(fs_fifo, open_that_waits_in_a_job_of_a_pool_ends_at_its_deadline) {
   pool::thread_pool pool;
   bool in_time = true;
   const auto works = [&]() -> task<void> {
@@ -124,7 +124,7 @@ TEST_F(fs_fifo, an_open_to_read_returns_when_a_writer_has_opened_it) {
   writer.join();
 }
 
-TEST_F(fs_fifo, a_writer_that_has_come_and_gone_ends_the_wait) {
+TEST_F(fs_fifo, open_to_read_returns_if_the_writer_has_already_closed_it) {
   std::thread writer([&] { ::close(::open(at("fifo").c_str(), O_WRONLY | O_CLOEXEC)); });
   run_it([&]() -> task<void> {
     file f = must(co_await open_to_read());
@@ -158,7 +158,7 @@ TEST_F(fs_fifo, an_open_to_write_returns_when_a_reader_has_opened_it) {
   }
 }
 
-TEST_F(fs_fifo, two_tasks_that_open_the_two_sides_meet) {
+TEST_F(fs_fifo, two_tasks_can_open_both_sides_and_pass_data) {
   run_it([&]() -> task<void> {
     const auto writes = [&]() -> task<void> {
       file f = must(co_await open_to_write());
@@ -174,7 +174,7 @@ TEST_F(fs_fifo, two_tasks_that_open_the_two_sides_meet) {
   });
 }
 
-TEST_F(fs_fifo, one_that_is_opened_both_ways_or_with_o_nonblock_is_not_waited_for) {
+TEST_F(fs_fifo, open_for_both_directions_or_with_o_nonblock_does_not_wait) {
   run_it([&]() -> task<void> {
     co_await fails(open_options().write().custom_flags(O_NONBLOCK).open(at("fifo")), ENXIO);
     const file reads = must(co_await open_options().read().custom_flags(O_NONBLOCK).open(at("fifo")));
@@ -185,7 +185,7 @@ TEST_F(fs_fifo, one_that_is_opened_both_ways_or_with_o_nonblock_is_not_waited_fo
 }
 
 /// An anonymous pipe has had both ends from the start: no open waits, even after its writer has gone.
-TEST_F(fs_fifo, a_pipe_that_is_opened_by_its_descriptor_is_not_waited_for) {
+TEST_F(fs_fifo, open_of_a_pipe_by_its_descriptor_does_not_wait) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
   const std::string path = "/proc/self/fd/" + std::to_string(ends[0]);
@@ -202,7 +202,7 @@ TEST_F(fs_fifo, a_pipe_that_is_opened_by_its_descriptor_is_not_waited_for) {
   for (const int each : ends) ::close(each);
 }
 
-TEST_F(fs_fifo, what_is_no_fifo_is_opened_as_before) {
+TEST_F(fs_fifo, other_file_types_are_opened_in_blocking_mode) {
   folder.write("f", "content");
   const int listens = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_un address{};

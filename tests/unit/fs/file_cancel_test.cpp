@@ -85,7 +85,7 @@ task<void> read_for_ever(file f, std::atomic<int>& begun) {
 }
 
 /// The kernel or a blocked thread has the read. The write ends it, and its buffer must still exist.
-TEST_F(fs_cancel, the_frames_of_who_reads_stay_until_nobody_touches_them) {
+TEST_F(fs_cancel, buffer_of_a_cancelled_read_lives_until_the_read_has_ended) {
   const std::size_t files = test::files_alone();
   {
     runtime rt(with_workers(2));
@@ -104,7 +104,7 @@ TEST_F(fs_cancel, the_frames_of_who_reads_stay_until_nobody_touches_them) {
   EXPECT_EQ(test::files_alone(), files);
 }
 
-TEST_F(fs_cancel, on_the_ring_a_read_that_waits_ends_at_once) {
+TEST_F(fs_cancel, cancelled_read_on_the_ring_ends_at_once) {
   if (!on_the_ring()) GTEST_SKIP() << "a thread that blocks in a read cannot be called back";
   runtime rt(with_workers(2));
   const pipe_pair p;
@@ -117,7 +117,7 @@ TEST_F(fs_cancel, on_the_ring_a_read_that_waits_ends_at_once) {
 }
 
 /// A cancelled operation in the queue is never started.
-TEST_F(fs_cancel, what_no_thread_has_begun_never_is) {
+TEST_F(fs_cancel, cancelled_operation_in_the_queue_is_never_started) {
   if (on_the_ring()) GTEST_SKIP() << "there is no line of threads";
   runtime rt(one_thread_for_closures());
   {
@@ -166,7 +166,7 @@ task<void> opens_for_nobody(std::atomic<bool>& begun, std::string path) {
   static_cast<void>(co_await file::open(path));
 }
 
-TEST_F(fs_cancel, a_file_that_was_opened_for_nobody_is_closed) {
+TEST_F(fs_cancel, file_opened_by_a_cancelled_open_is_closed) {
   folder.write("f", "x");
   runtime rt(with_workers(2));
   rt.block_on([]() -> task<void> { co_await yield(); });
@@ -181,7 +181,7 @@ TEST_F(fs_cancel, a_file_that_was_opened_for_nobody_is_closed) {
   EXPECT_EQ(open_files(), files);
 }
 
-TEST_F(fs_cancel, close_closes_whatever_comes) {
+TEST_F(fs_cancel, close_closes_the_file_even_if_it_is_cancelled) {
   folder.write("f", "x");
   runtime rt(with_workers(2));
   rt.block_on([]() -> task<void> { co_await yield(); });
@@ -197,7 +197,7 @@ TEST_F(fs_cancel, close_closes_whatever_comes) {
   EXPECT_EQ(open_files(), files);
 }
 
-TEST_F(fs_cancel, a_shutdown_ends_what_is_under_way) {
+TEST_F(fs_cancel, shutdown_ends_running_file_operations) {
   for (const unsigned workers : {1U, 2U}) {
     folder.write("f", numbered(100'000));
     runtime rt(with_workers(workers));
@@ -249,7 +249,7 @@ TEST_F(fs_cancel, a_clean_up_writes_its_file_while_the_runtime_shuts_down) {
 }
 
 /// A limit that passes while a shield holds it off must not cancel the closure either.
-TEST_F(fs_cancel, under_a_shield_an_operation_is_made_whatever_the_limit) {
+TEST_F(fs_cancel, shielded_operation_completes_although_the_timeout_has_passed) {
   run_it([&]() -> task<void> {
     const auto saves = [&]() -> task<void> {
       const auto guard = shield(1h);
@@ -264,7 +264,7 @@ TEST_F(fs_cancel, under_a_shield_an_operation_is_made_whatever_the_limit) {
   EXPECT_EQ(content_of(at("f")), "saved");
 }
 
-TEST_F(fs_cancel, no_place_in_the_pool_is_an_error_and_not_an_end) {
+TEST_F(fs_cancel, full_pool_queue_is_an_error_and_not_a_cancellation) {
   if (on_the_ring()) GTEST_SKIP() << "the pool is not asked";
   runtime_options o = one_thread_for_closures();
   o.blocking.queue_limit = 1;

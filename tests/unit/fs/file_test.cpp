@@ -84,7 +84,7 @@ TEST_F(fs_file, an_offset_leaves_the_cursor_alone) {
   });
 }
 
-TEST_F(fs_file, an_offset_that_the_system_cannot_count_is_refused) {
+TEST_F(fs_file, offsets_above_int64_max_are_refused) {
   run_it([&]() -> task<void> {
     constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
     file f = must(co_await file::create_new(at("f")));
@@ -110,7 +110,7 @@ TEST_F(fs_file, an_offset_that_the_system_cannot_count_is_refused) {
   });
 }
 
-TEST_F(fs_file, seeking_from_each_end) {
+TEST_F(fs_file, seek_works_from_start_current_and_end) {
   folder.write("f", "0123456789");
   run_it([&]() -> task<void> {
     file f = must(co_await file::open(at("f")));
@@ -127,7 +127,7 @@ TEST_F(fs_file, seeking_from_each_end) {
   });
 }
 
-TEST_F(fs_file, what_appends_goes_to_the_end_and_keeps_the_cursor) {
+TEST_F(fs_file, append_mode_writes_at_the_end_and_keeps_the_cursor) {
   folder.write("f", "one ");
   run_it([&]() -> task<void> {
     file a = must(co_await open_options().append().read().open(at("f")));
@@ -146,7 +146,7 @@ TEST_F(fs_file, what_appends_goes_to_the_end_and_keeps_the_cursor) {
   EXPECT_EQ(content_of(at("f")), "one two three four");
 }
 
-TEST_F(fs_file, several_places_are_filled_one_after_the_other) {
+TEST_F(fs_file, vectored_io_uses_the_buffers_in_order) {
   run_it([&]() -> task<void> {
     file f = must(co_await file::create_new(at("f")));
     const std::span<const std::byte> from[] = {as_bytes_of("abc"), as_bytes_of(""), as_bytes_of("defgh")};
@@ -166,7 +166,7 @@ TEST_F(fs_file, several_places_are_filled_one_after_the_other) {
   });
 }
 
-TEST_F(fs_file, empty_places_do_not_count_for_how_many_there_may_be) {
+TEST_F(fs_file, vectored_io_does_not_count_empty_buffers_against_its_limit) {
   run_it([&]() -> task<void> {
     file f = must(co_await file::create_new(at("f")));
     std::vector<std::span<const std::byte>> from(100);
@@ -181,7 +181,7 @@ TEST_F(fs_file, empty_places_do_not_count_for_how_many_there_may_be) {
 }
 
 /// More than 64 buffers: the first 64 are used, and a caller that continues loses none.
-TEST_F(fs_file, hundred_places_take_two_goes) {
+TEST_F(fs_file, vectored_io_uses_at_most_64_buffers_per_call) {
   run_it([&]() -> task<void> {
     file f = must(co_await file::create_new(at("f")));
     const std::string bytes = numbered(100);
@@ -198,7 +198,7 @@ TEST_F(fs_file, hundred_places_take_two_goes) {
   });
 }
 
-TEST_F(fs_file, megabytes_come_back_as_they_were_by_any_way) {
+TEST_F(fs_file, large_file_is_read_back_unchanged) {
   const std::string bytes = numbered(3'000'001);
   run_it([&]() -> task<void> {
     file f = must(co_await file::create_new(at("f")));
@@ -219,7 +219,7 @@ TEST_F(fs_file, megabytes_come_back_as_they_were_by_any_way) {
   EXPECT_TRUE(content_of(at("f")) == bytes);
 }
 
-TEST_F(fs_file, whatever_reads_and_writes_a_stream_does_so_with_a_file) {
+TEST_F(fs_file, buffered_reader_and_writer_work_on_a_file) {
   run_it([&]() -> task<void> {
     file out = must(co_await file::create(at("lines")));
     {
@@ -305,7 +305,7 @@ TEST_F(fs_file, metadata_says_what_stat_says) {
   });
 }
 
-TEST_F(fs_file, a_file_is_cut_filled_up_and_given_room) {
+TEST_F(fs_file, set_len_and_preallocate_change_the_size) {
   folder.write("f", "0123456789");
   run_it([&]() -> task<void> {
     file f = co_await opened(at("f"));
@@ -328,7 +328,7 @@ TEST_F(fs_file, a_file_is_cut_filled_up_and_given_room) {
   });
 }
 
-TEST_F(fs_file, sync_and_close_say_that_all_is_well) {
+TEST_F(fs_file, sync_and_close_succeed) {
   run_it([&]() -> task<void> {
     file f = co_await opened(at("f"));
     must(co_await f.write(as_bytes_of("x")));
@@ -339,7 +339,7 @@ TEST_F(fs_file, sync_and_close_say_that_all_is_well) {
   });
 }
 
-TEST_F(fs_file, one_that_is_closed_says_so) {
+TEST_F(fs_file, closed_file_refuses_every_operation) {
   run_it([&]() -> task<void> {
     file f;
     std::array<std::byte, 4> some{};
@@ -359,7 +359,7 @@ TEST_F(fs_file, one_that_is_closed_says_so) {
   });
 }
 
-TEST_F(fs_file, a_full_device_and_a_folder_are_told) {
+TEST_F(fs_file, errors_of_a_full_device_and_a_directory_are_returned) {
   run_it([&]() -> task<void> {
     file full = must(co_await open_options().read().write().open("/dev/full"));
     co_await fails(full.write(as_bytes_of("x")), ENOSPC);
@@ -375,7 +375,7 @@ TEST_F(fs_file, a_full_device_and_a_folder_are_told) {
   });
 }
 
-TEST_F(fs_file, a_pipe_is_read_and_written_at_its_end_alone) {
+TEST_F(fs_file, pipe_can_be_read_and_written_but_not_at_an_offset) {
   run_it([&]() -> task<void> {
     std::array<int, 2> ends;
     EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
@@ -405,7 +405,7 @@ TEST_F(fs_file, a_pipe_is_read_and_written_at_its_end_alone) {
 }
 
 /// Checks exact counts: no operation uses a thread without need, and a cached read uses no operation.
-TEST_F(fs_file, what_a_ring_can_do_it_does) {
+TEST_F(fs_file, operations_use_the_io_uring_if_there_is_one) {
   runtime rt(test::with_workers(1));
   if (rt.stats().io_backend != io_backend::uring) GTEST_SKIP() << "there is no ring";
   rt.block_on([&]() -> task<void> {
@@ -423,7 +423,7 @@ TEST_F(fs_file, what_a_ring_can_do_it_does) {
   EXPECT_EQ(rt.stats().io.operations, 7U + not_in_place) << "the last one: an end is asked for twice";
 }
 
-TEST_F(fs_file, what_is_moved_onto_itself_stays) {
+TEST_F(fs_file, file_and_directory_survive_self_move_assignment) {
   folder.write("d/a", "");
   folder.write("d/b", "");
   run_it([&]() -> task<void> {
@@ -448,7 +448,7 @@ TEST_F(fs_file, what_is_moved_onto_itself_stays) {
 }
 
 /// As in every other call, the operation begins when it is awaited.
-TEST_F(fs_file, of_which_file_a_call_is_is_seen_when_it_is_awaited) {
+TEST_F(fs_file, operation_reads_the_descriptor_when_it_is_awaited) {
   run_it([&]() -> task<void> {
     file f;
     auto all = f.sync_all();
@@ -465,7 +465,7 @@ TEST_F(fs_file, of_which_file_a_call_is_is_seen_when_it_is_awaited) {
 }
 
 /// The only blocking thread is held and there is no ring: a read that runs all the same has run in place.
-TEST_F(fs_file, what_is_read_past_the_memory_of_the_system_is_not_read_in_place) {
+TEST_F(fs_file, reads_with_o_direct_do_not_run_in_place) {
   constexpr std::size_t block = 4096;
   const std::string bytes = numbered(2 * block);
   folder.write("f", bytes);

@@ -56,7 +56,7 @@ class fs_limits : public test::fs_test {
 };
 
 /// The system accepts a part and then refuses: the part is written, and the error is returned.
-TEST_F(fs_limits, a_disk_that_becomes_full_in_the_middle) {
+TEST_F(fs_limits, write_stops_at_the_size_limit_and_then_fails) {
   const std::string bytes = numbered(200'000);
   constexpr std::size_t room = 100'001;
   run_it([&]() -> task<void> {
@@ -75,7 +75,7 @@ TEST_F(fs_limits, a_disk_that_becomes_full_in_the_middle) {
   EXPECT_TRUE(content_of(at("g")) == bytes.substr(0, room));
 }
 
-TEST_F(fs_limits, a_replacement_for_which_there_is_no_room_leaves_what_was_there) {
+TEST_F(fs_limits, failed_atomic_replacement_without_space_keeps_the_old_file) {
   folder.write("f", "before");
   run_it([&]() -> task<void> {
     const limited size(RLIMIT_FSIZE, 1000);
@@ -85,7 +85,7 @@ TEST_F(fs_limits, a_replacement_for_which_there_is_no_room_leaves_what_was_there
   EXPECT_EQ(test::entries_of(folder.root().c_str()), 1U);
 }
 
-TEST_F(fs_limits, without_descriptors_all_that_opens_says_so_and_goes_on_later) {
+TEST_F(fs_limits, opens_fail_without_descriptors_and_succeed_later) {
   if (&__ubsan_handle_dynamic_type_cache_miss != nullptr) GTEST_SKIP() << "this sanitizer needs descriptors";
   folder.write("d/f", "x");
   run_it([&]() -> task<void> {

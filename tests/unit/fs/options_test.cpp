@@ -29,7 +29,7 @@ class fs_options : public test::fs_test {
   }
 };
 
-TEST_F(fs_options, what_makes_no_sense_is_refused_and_makes_nothing) {
+TEST_F(fs_options, invalid_combinations_are_refused_and_create_no_file) {
   const std::string bad = generic(EINVAL);
   EXPECT_EQ(opened(open_options(), "x"), bad);
   EXPECT_EQ(opened(open_options().create(), "x"), bad);
@@ -45,7 +45,7 @@ TEST_F(fs_options, what_makes_no_sense_is_refused_and_makes_nothing) {
   EXPECT_FALSE(std::filesystem::exists(at("x")));
 }
 
-TEST_F(fs_options, what_is_not_there_is_made_if_asked_and_not_if_it_must_be_new) {
+TEST_F(fs_options, create_and_create_new_decide_whether_a_file_is_created) {
   EXPECT_EQ(opened(open_options().read(), "x"), generic(ENOENT));
   EXPECT_EQ(opened(open_options().write(), "x"), generic(ENOENT));
   EXPECT_EQ(opened(open_options().append(), "x"), generic(ENOENT));
@@ -59,7 +59,7 @@ TEST_F(fs_options, what_is_not_there_is_made_if_asked_and_not_if_it_must_be_new)
   EXPECT_EQ(opened(open_options().write(), ""), generic(EISDIR));
 }
 
-TEST_F(fs_options, a_mode_is_what_a_new_file_gets_less_the_umask) {
+TEST_F(fs_options, new_file_gets_the_mode_minus_the_umask) {
   const mode_t before = ::umask(027);
   EXPECT_EQ(opened(open_options().write().create().mode(0777), "all"), "ok");
   EXPECT_EQ(opened(open_options().write().create(), "default"), "ok");
@@ -82,7 +82,7 @@ TEST_F(fs_options, truncate_empties_and_write_alone_does_not) {
   EXPECT_EQ(content_of(at("f")), "");
 }
 
-TEST_F(fs_options, flags_of_ones_own_and_o_cloexec_reach_the_descriptor) {
+TEST_F(fs_options, custom_flags_and_o_cloexec_reach_the_descriptor) {
   folder.write("f", "content");
   run_it([&]() -> task<void> {
     const file f =
@@ -98,7 +98,7 @@ TEST_F(fs_options, flags_of_ones_own_and_o_cloexec_reach_the_descriptor) {
   });
 }
 
-TEST_F(fs_options, one_that_is_made_of_a_temporary_keeps_what_it_was_told) {
+TEST_F(fs_options, open_keeps_the_values_of_a_temporary_options_object) {
   folder.write("f", "content");
   run_it([&]() -> task<void> {
     auto opening = open_options().append().read().open(at("f"));
@@ -108,7 +108,7 @@ TEST_F(fs_options, one_that_is_made_of_a_temporary_keeps_what_it_was_told) {
   });
 }
 
-TEST_F(fs_options, adopt_takes_what_is_there_and_says_what_is_not) {
+TEST_F(fs_options, adopt_takes_an_open_descriptor_and_refuses_a_closed_one) {
   folder.write("f", "0123456789");
   run_it([&]() -> task<void> {
     const int fd = ::open(at("f").c_str(), O_RDWR | O_APPEND);

@@ -19,7 +19,7 @@ using test::said;
 
 using fs_paths = test::fs_test;
 
-TEST_F(fs_paths, what_is_there_and_what_is_not) {
+TEST_F(fs_paths, exists_reports_existing_paths_missing_paths_and_errors) {
   folder.write("f", "x");
   std::filesystem::create_symlink("nowhere", at("dangling"));
   std::filesystem::create_symlink("loop", at("loop"));
@@ -63,7 +63,7 @@ TEST_F(fs_paths, files_and_directories_are_made_and_removed) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.root()));
 }
 
-TEST_F(fs_paths, a_name_is_changed_and_what_was_there_is_replaced_or_kept) {
+TEST_F(fs_paths, rename_replaces_the_target_and_rename_new_keeps_it) {
   folder.write("a", "a");
   folder.write("b", "b");
   run_it([&]() -> task<void> {
@@ -78,7 +78,7 @@ TEST_F(fs_paths, a_name_is_changed_and_what_was_there_is_replaced_or_kept) {
   EXPECT_EQ(content_of(at("c")), "a");
 }
 
-TEST_F(fs_paths, links_of_both_kinds) {
+TEST_F(fs_paths, hard_links_and_symlinks_are_created_and_read) {
   folder.write("f", "content");
   const std::string far(3000, 'x');  // longer than the first and the second guess
   run_it([&]() -> task<void> {
@@ -99,7 +99,7 @@ TEST_F(fs_paths, links_of_both_kinds) {
   });
 }
 
-TEST_F(fs_paths, a_path_becomes_absolute_and_plain) {
+TEST_F(fs_paths, canonicalize_returns_an_absolute_path_without_links) {
   folder.write("d/f", "x");
   std::filesystem::create_symlink("d", at("s"));
   const std::string root = std::filesystem::canonical(folder.root());
@@ -111,7 +111,7 @@ TEST_F(fs_paths, a_path_becomes_absolute_and_plain) {
   });
 }
 
-TEST_F(fs_paths, permissions_are_those_of_what_a_link_leads_to) {
+TEST_F(fs_paths, set_permissions_follows_symlinks) {
   folder.write("f", "x");
   std::filesystem::create_symlink("f", at("s"));
   run_it([&]() -> task<void> {
@@ -123,7 +123,7 @@ TEST_F(fs_paths, permissions_are_those_of_what_a_link_leads_to) {
   });
 }
 
-TEST_F(fs_paths, a_zero_byte_ends_no_path) {
+TEST_F(fs_paths, paths_with_a_zero_byte_are_refused) {
   folder.write("f", "x");
   const std::string bad(at("f") + std::string("\0g", 2));
   run_it([&]() -> task<void> {
@@ -144,7 +144,7 @@ TEST_F(fs_paths, a_zero_byte_ends_no_path) {
   EXPECT_EQ(content_of(at("f")), "x");
 }
 
-TEST_F(fs_paths, what_a_ring_can_do_it_does) {
+TEST_F(fs_paths, path_operations_use_the_io_uring_if_there_is_one) {
   runtime rt(test::with_workers(1));
   if (rt.stats().io_backend != io_backend::uring) GTEST_SKIP() << "there is no ring";
   rt.block_on([&]() -> task<void> {

@@ -79,7 +79,7 @@ class fs_shielded : public test::fs_test {
   std::string bytes;
 };
 
-TEST_F(fs_shielded, a_clean_up_while_the_runtime_shuts_down) {
+TEST_F(fs_shielded, cleanup_completes_while_the_runtime_shuts_down) {
   runtime_options o = with_workers(2);
   o.shutdown_grace = 1h;
   std::atomic<bool> begun{false};
@@ -99,7 +99,7 @@ TEST_F(fs_shielded, a_clean_up_while_the_runtime_shuts_down) {
   all_is_done();
 }
 
-TEST_F(fs_shielded, a_task_that_was_cancelled_before) {
+TEST_F(fs_shielded, calls_complete_in_a_task_that_is_already_cancelled) {
   runtime rt(with_workers(2));
   std::atomic<bool> begun{false};
   const auto works = [&]() -> task<void> {
@@ -116,7 +116,7 @@ TEST_F(fs_shielded, a_task_that_was_cancelled_before) {
 }
 
 /// The pool's thread may block, so all calls run in place.
-TEST_F(fs_shielded, a_work_of_a_pool_whose_limit_has_passed) {
+TEST_F(fs_shielded, calls_complete_in_a_pool_job_whose_timeout_has_passed) {
   pool::thread_pool pool;
   const auto works = [&]() -> task<void> {
     const auto saves = [&]() -> task<void> {
@@ -131,7 +131,7 @@ TEST_F(fs_shielded, a_work_of_a_pool_whose_limit_has_passed) {
 }
 
 /// Without a shield: a cancelled walk must not take the entries that it has not read for the end.
-TEST_F(fs_shielded, a_walk_in_place_that_is_late_is_cancelled_and_goes_on_later) {
+TEST_F(fs_shielded, cancelled_walk_in_place_continues_later_without_losing_entries) {
   pool::thread_pool pool;
   int found = 0;
   const auto works = [&]() -> task<void> {
@@ -154,7 +154,7 @@ TEST_F(fs_shielded, a_walk_in_place_that_is_late_is_cancelled_and_goes_on_later)
 }
 
 /// A thread runs the closure when the shutdown comes, which cancels the closure as well as the task.
-TEST_F(fs_shielded, a_closure_that_has_begun_when_the_runtime_shuts_down) {
+TEST_F(fs_shielded, running_write_completes_while_the_runtime_shuts_down) {
   ASSERT_EQ(::mkfifo(at("fifo").c_str(), 0600), 0);
   std::atomic<bool> begun{false};
   std::atomic<bool> sees_it{false};

@@ -41,7 +41,7 @@ class fs_small : public test::fs_test {
 };
 
 /// The first use of a link updates its access time, which may wait. This link's time is in the future.
-TEST_F(fs_small, what_is_in_memory_needs_no_thread) {
+TEST_F(fs_small, cached_files_are_read_without_a_blocking_thread) {
   folder.write("most", numbered(65'536));
   std::filesystem::create_symlink("most", at("link"));
   const std::array<timespec, 2> used_and_changed{timespec{.tv_sec = 2'000'000'000, .tv_nsec = 0},
@@ -64,7 +64,7 @@ TEST_F(fs_small, what_is_in_memory_needs_no_thread) {
 }
 
 /// Empty files, too large ones, other types and missing ones: the same result as without the attempt.
-TEST_F(fs_small, the_others_are_for_a_thread) {
+TEST_F(fs_small, other_files_give_the_same_result_on_a_blocking_thread) {
   folder.write("none", "");
   folder.write("large", numbered(65'537));
   std::filesystem::create_symlink("nowhere", at("link"));
@@ -96,7 +96,7 @@ TEST_F(fs_small, only_regular_files_are_opened) {
 }
 
 /// The reported size may be outdated: the result is the content at one moment.
-TEST_F(fs_small, a_file_that_grows_and_is_cut_meanwhile_is_read_as_it_was) {
+TEST_F(fs_small, file_that_grows_and_shrinks_meanwhile_is_read_consistently) {
   const std::string all = numbered(20'000);
   std::atomic<bool> over = false;
   std::thread writer([&] {

@@ -47,7 +47,7 @@ TEST_F(fs_temporary, a_file_has_no_name_and_goes_when_it_is_closed) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.root()));
 }
 
-TEST_F(fs_temporary, a_directory_goes_with_all_that_is_in_it) {
+TEST_F(fs_temporary, temp_dir_is_removed_with_its_content) {
   run_it([&]() -> task<void> {
     std::string path;
     {
@@ -76,7 +76,7 @@ TEST_F(fs_temporary, a_directory_goes_with_all_that_is_in_it) {
 }
 
 /// The working directory may have changed before the removal.
-TEST_F(fs_temporary, a_directory_in_a_folder_that_is_relative_is_found_again) {
+TEST_F(fs_temporary, temp_dir_in_a_relative_path_is_removed_after_a_chdir) {
   std::filesystem::create_directories(at("here/in"));
   std::filesystem::create_directories(at("there/in"));
   const std::filesystem::path before = std::filesystem::current_path();
@@ -95,7 +95,7 @@ TEST_F(fs_temporary, a_directory_in_a_folder_that_is_relative_is_found_again) {
   EXPECT_EQ(test::entries_of(at("here").c_str()), 1U);
 }
 
-TEST_F(fs_temporary, a_directory_of_who_is_cancelled_goes_and_one_that_was_made_for_nobody) {
+TEST_F(fs_temporary, temp_dir_is_removed_when_its_task_is_cancelled) {
   runtime rt(test::with_workers(2));
   for (int i = 0; i < 100; ++i) {
     std::atomic<bool> begun{false};
@@ -114,7 +114,7 @@ TEST_F(fs_temporary, a_directory_of_who_is_cancelled_goes_and_one_that_was_made_
   }
 }
 
-TEST_F(fs_temporary, a_child_removes_nothing_of_its_parents) {
+TEST_F(fs_temporary, forked_child_does_not_remove_the_temp_dir_of_its_parent) {
   run_it([&]() -> task<void> {
     temp_dir d = must(co_await temp_dir::create_in(folder.root(), ""));
     const std::string path = d.path();
@@ -132,7 +132,7 @@ TEST_F(fs_temporary, a_child_removes_nothing_of_its_parents) {
 
 using fs_mapping = test::fs_test;
 
-TEST_F(fs_mapping, a_file_is_memory_from_any_offset_on) {
+TEST_F(fs_mapping, file_is_mapped_from_any_offset) {
   const std::string bytes = numbered(20'000);
   folder.write("f", bytes);
   run_it([&]() -> task<void> {
@@ -162,7 +162,7 @@ TEST_F(fs_mapping, a_file_is_memory_from_any_offset_on) {
   });
 }
 
-TEST_F(fs_mapping, what_is_written_is_in_the_file_or_here_alone) {
+TEST_F(fs_mapping, write_mapping_changes_the_file_and_copy_mapping_does_not) {
   folder.write("f", std::string(10'000, '.'));
   run_it([&]() -> task<void> {
     file f = must(co_await open_options().read().write().open(at("f")));
@@ -186,7 +186,7 @@ TEST_F(fs_mapping, what_is_written_is_in_the_file_or_here_alone) {
   EXPECT_EQ(content_of(at("f")), std::string(5000, '.') + "s" + std::string(4999, '.'));
 }
 
-TEST_F(fs_mapping, what_cannot_be_mapped_says_why) {
+TEST_F(fs_mapping, invalid_mappings_are_refused_with_an_error) {
   folder.write("f", "0123456789");
   folder.write("empty", "");
   run_it([&]() -> task<void> {

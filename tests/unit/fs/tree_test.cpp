@@ -104,7 +104,7 @@ TEST_F(fs_tree, a_directory_gives_each_name_once) {
   });
 }
 
-TEST_F(fs_tree, types_are_told_and_what_cannot_be_read_is) {
+TEST_F(fs_tree, read_dir_reports_entry_types_and_errors) {
   folder.write("f", "");
   ::mkdir(at("d").c_str(), 0755);
   ::mkfifo(at("p").c_str(), 0600);
@@ -130,7 +130,7 @@ TEST_F(fs_tree, types_are_told_and_what_cannot_be_read_is) {
   });
 }
 
-TEST_F(fs_tree, all_that_is_missing_is_made) {
+TEST_F(fs_tree, create_dir_all_creates_all_missing_directories) {
   folder.write("f", "");
   std::filesystem::create_directory_symlink(folder.root(), at("s"));
   const mode_t before = ::umask(022);
@@ -151,7 +151,7 @@ TEST_F(fs_tree, all_that_is_missing_is_made) {
   EXPECT_TRUE(std::filesystem::is_directory(at("a/b/c")));
 }
 
-TEST_F(fs_tree, all_of_it_is_removed_and_nothing_that_a_link_leads_to) {
+TEST_F(fs_tree, remove_dir_all_removes_the_tree_and_does_not_follow_links) {
   for (int i = 0; i < 500; ++i) folder.write("t/" + std::to_string(i % 7) + "/sub/" + std::to_string(i), "x");
   folder.write("outside/kept", "x");
   std::filesystem::create_directory_symlink(at("outside"), at("t/3/link"));
@@ -194,7 +194,7 @@ TEST_F(fs_tree, depth_costs_neither_stack_nor_descriptors) {
 }
 
 /// A thread replaces directories by links to protected files all the time.
-TEST_F(fs_tree, who_exchanges_a_directory_for_a_link_gains_nothing) {
+TEST_F(fs_tree, directory_replaced_by_a_link_in_a_race_is_not_followed) {
   folder.write("kept/a", "x");
   folder.write("kept/b/c", "x");
   std::atomic<bool> done{false};
@@ -260,7 +260,7 @@ TEST_F(fs_tree, a_walk_that_cannot_begin_says_why) {
   });
 }
 
-TEST_F(fs_tree, links_are_followed_if_asked_and_a_circle_is_told) {
+TEST_F(fs_tree, walk_follows_links_if_asked_and_reports_a_cycle) {
   folder.write("t/a/y", "");
   folder.write("far/z", "");
   std::filesystem::create_directory_symlink("..", at("t/a/up"));
@@ -293,7 +293,7 @@ runtime_options without_privileges() {
 }
 
 /// The mode applies to the last directory only: with it, nothing could be made inside of the others.
-TEST_F(fs_tree, a_mode_without_writing_makes_all_that_is_missing) {
+TEST_F(fs_tree, create_dir_all_works_with_a_mode_without_write_permission) {
   ASSERT_EQ(::chmod(folder.root().c_str(), 0777), 0);
   const mode_t before = ::umask(022);
   runtime rt(without_privileges());
@@ -337,7 +337,7 @@ TEST_F(fs_tree, a_directory_that_may_not_be_searched_does_not_end_a_walk) {
   ASSERT_EQ(::chmod(at("t/b").c_str(), 0755), 0);
 }
 
-TEST_F(fs_tree, what_is_skipped_is_left_out_and_nothing_else) {
+TEST_F(fs_tree, walk_skip_leaves_out_that_directory_only) {
   for (int d = 0; d < 20; ++d) {
     for (int i = 0; i < 40; ++i)
       folder.write("t/" + std::to_string(d) + "/sub/deep/" + std::to_string(i), "");
@@ -362,7 +362,7 @@ TEST_F(fs_tree, what_is_skipped_is_left_out_and_nothing_else) {
   });
 }
 
-TEST_F(fs_tree, a_walk_that_is_late_goes_on_where_it_was) {
+TEST_F(fs_tree, walk_continues_where_it_was_after_a_timeout) {
   for (int i = 0; i < 2000; ++i) folder.write("t/" + std::to_string(i % 50) + "/" + std::to_string(i), "");
   run_it([&]() -> task<void> {
     walk through(at("t"));

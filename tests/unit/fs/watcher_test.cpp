@@ -20,7 +20,7 @@ using test::said;
 
 using fs_watcher = test::fs_test;
 
-TEST_F(fs_watcher, what_happens_in_a_directory_comes_in_order_with_its_names) {
+TEST_F(fs_watcher, changes_of_a_directory_are_reported_in_order_with_names) {
   run_it([&]() -> task<void> {
     watcher changes = must(watcher::open());
     const int here = must(co_await changes.add(folder.root(), IN_CREATE | IN_MOVE | IN_DELETE));
@@ -46,7 +46,7 @@ TEST_F(fs_watcher, what_happens_in_a_directory_comes_in_order_with_its_names) {
   });
 }
 
-TEST_F(fs_watcher, it_waits_and_what_is_cancelled_takes_nothing) {
+TEST_F(fs_watcher, cancelled_wait_consumes_no_event) {
   folder.write("f", "");
   run_it([&]() -> task<void> {
     watcher changes = must(watcher::open());
@@ -79,7 +79,7 @@ TEST_F(fs_watcher, it_waits_and_what_is_cancelled_takes_nothing) {
   });
 }
 
-TEST_F(fs_watcher, what_cannot_be_watched_is_told) {
+TEST_F(fs_watcher, unwatchable_paths_and_closed_watchers_report_errors) {
   EXPECT_EQ(watcher::open().error(), errc::no_runtime);
   run_it([&]() -> task<void> {
     watcher changes = must(watcher::open());

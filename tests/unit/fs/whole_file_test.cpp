@@ -39,7 +39,7 @@ unsigned mode_of(const std::string& path) {
   return s.st_mode & 07777U;
 }
 
-TEST_F(fs_whole, what_is_written_is_read) {
+TEST_F(fs_whole, written_content_is_read_back) {
   const std::string large = numbered(3'000'000);
   run_it([&]() -> task<void> {
     must(co_await fs::write(at("t"), "text"));
@@ -60,7 +60,7 @@ TEST_F(fs_whole, what_is_written_is_read) {
   });
 }
 
-TEST_F(fs_whole, a_limit_is_exact) {
+TEST_F(fs_whole, read_limit_is_exact) {
   folder.write("f", "0123456789");
   run_it([&]() -> task<void> {
     co_await gives(read_to_string(at("f"), 10), "0123456789");
@@ -73,7 +73,7 @@ TEST_F(fs_whole, a_limit_is_exact) {
   });
 }
 
-TEST_F(fs_whole, what_cannot_be_is_told) {
+TEST_F(fs_whole, errors_of_reads_writes_and_copies_are_returned) {
   run_it([&]() -> task<void> {
     co_await fails(fs::read(at("g")), ENOENT);
     co_await fails(fs::read(folder.root()), EISDIR);
@@ -90,7 +90,7 @@ TEST_F(fs_whole, what_cannot_be_is_told) {
   });
 }
 
-TEST_F(fs_whole, a_replaced_file_keeps_its_mode_and_leaves_nothing_beside_it) {
+TEST_F(fs_whole, replaced_file_keeps_its_mode_and_leaves_no_temporary_file) {
   folder.write("f", "before");
   ::chmod(at("f").c_str(), 0640);
   const mode_t before = ::umask(027);
@@ -114,7 +114,7 @@ TEST_F(fs_whole, a_replaced_file_keeps_its_mode_and_leaves_nothing_beside_it) {
 }
 
 // The new file may have another owner. A requested mode is set after the last write, which clears these bits.
-TEST_F(fs_whole, a_replaced_file_has_its_owners_rights_only_if_asked) {
+TEST_F(fs_whole, replaced_file_keeps_setuid_and_setgid_bits_only_if_asked) {
   folder.write("old", "before");
   ::chmod(at("old").c_str(), 06755);
   run_it([&]() -> task<void> {
@@ -127,7 +127,7 @@ TEST_F(fs_whole, a_replaced_file_has_its_owners_rights_only_if_asked) {
   EXPECT_EQ(mode_of(at("new")), 06711U);
 }
 
-TEST_F(fs_whole, what_cannot_be_replaced_is_as_before) {
+TEST_F(fs_whole, failed_replacement_leaves_the_target_unchanged) {
   folder.write("d/inside", "x");
   folder.write("target", "t");
   std::filesystem::create_symlink("target", at("s"));
@@ -250,7 +250,7 @@ class lease {
   std::thread holds_;
 };
 
-TEST_F(fs_whole, a_lease_of_somebody_else_is_waited_for) {
+TEST_F(fs_whole, write_waits_until_a_file_lease_is_released) {
   folder.write("f", "content");
   folder.write("g", "more");
   auto* const before = ::signal(SIGIO, SIG_IGN);
@@ -272,7 +272,7 @@ TEST_F(fs_whole, a_lease_of_somebody_else_is_waited_for) {
   EXPECT_EQ(content_of(at("f")), "more");
 }
 
-TEST_F(fs_whole, a_fifo_is_read_to_its_end_and_written_as_there_is_room) {
+TEST_F(fs_whole, fifo_is_read_to_its_end_and_written_as_space_allows) {
   const std::string bytes = numbered(1'000'000);
   ::mkfifo(at("fifo").c_str(), 0600);
   run_it([&]() -> task<void> {
@@ -295,7 +295,7 @@ TEST_F(fs_whole, a_fifo_is_read_to_its_end_and_written_as_there_is_room) {
   });
 }
 
-TEST_F(fs_whole, who_waits_for_a_fifo_can_be_cancelled) {
+TEST_F(fs_whole, wait_for_a_fifo_can_be_cancelled) {
   ::mkfifo(at("fifo").c_str(), 0600);
   run_it([&]() -> task<void> {
     const file both = must(co_await open_options().read().write().custom_flags(O_NONBLOCK).open(at("fifo")));
@@ -307,7 +307,7 @@ TEST_F(fs_whole, who_waits_for_a_fifo_can_be_cancelled) {
   });
 }
 
-TEST_F(fs_whole, holes_are_read_as_zeroes_and_more_than_there_is_memory_for_is_no_reason_to_ask_for_it) {
+TEST_F(fs_whole, sparse_file_is_read_as_zeroes_and_the_limit_bounds_memory) {
   run_it([&]() -> task<void> {
     file f = must(co_await file::create_new(at("f")));
     must(co_await f.set_len(std::uint64_t{1} << 42U));

@@ -44,7 +44,7 @@ void expect_error(errc expected, F&& call) {
   }
 }
 
-TEST(actors, are_told_and_called) {
+TEST(actors, run_functions_given_by_tell_and_call) {
   executor threads(2);
   actor<account> savings(threads, poor);
   EXPECT_EQ(savings.tell([](account& it) { it.balance += 5; }), send_status::sent);
@@ -57,7 +57,7 @@ TEST(actors, are_told_and_called) {
   EXPECT_EQ(savings.stats().served, 5U);
 }
 
-TEST(actors, are_asked_by_tasks) {
+TEST(actors, answer_the_asks_of_tasks) {
   executor threads(1);
   runtime tasks({.workers = 2});
   actor<account> savings(threads, poor);
@@ -75,7 +75,7 @@ TEST(actors, are_asked_by_tasks) {
   EXPECT_EQ(highest, 1000);
 }
 
-TEST(actors, what_a_question_throws_is_the_asker_s) {
+TEST(actors, rethrow_an_exception_of_call_or_ask_in_the_caller) {
   executor threads(1);
   actor<account> savings(threads, poor);
   EXPECT_THROW(savings.call([](account&) -> int { throw std::runtime_error("no"); }), std::runtime_error);
@@ -86,7 +86,7 @@ TEST(actors, what_a_question_throws_is_the_asker_s) {
   EXPECT_EQ(savings.call([](account& it) { return it.balance; }), 0);
 }
 
-TEST(actors, hear_functions_that_wait_one_after_the_other) {
+TEST(actors, run_coroutine_functions_one_at_a_time) {
   runtime tasks({.workers = 2});
   executor on_tasks(tasks, 1);
   struct door_keeper {
@@ -113,7 +113,7 @@ TEST(actors, hear_functions_that_wait_one_after_the_other) {
   EXPECT_EQ(keeper.call([](door_keeper& it) { return it.passed; }), 300);
 }
 
-TEST(actors, an_asker_that_gives_up_takes_its_question_back) {
+TEST(actors, do_not_run_a_queued_ask_that_has_timed_out) {
   executor threads(1);
   runtime tasks({.workers = 1});
   actor<account> savings(threads, poor);
@@ -130,7 +130,7 @@ TEST(actors, an_asker_that_gives_up_takes_its_question_back) {
   EXPECT_EQ(savings.call([](account& it) { return it.balance; }), 0) << "the function was not called";
 }
 
-TEST(actors, an_asker_that_gives_up_later_ends_the_function_s_task) {
+TEST(actors, cancel_the_running_function_of_an_ask_that_times_out) {
   runtime tasks({.workers = 2});
   executor on_tasks(tasks, 1);
   actor<account> savings(on_tasks, poor);
@@ -157,7 +157,7 @@ TEST(actors, an_asker_that_gives_up_later_ends_the_function_s_task) {
   EXPECT_EQ(savings.stats().failed, 0U);
 }
 
-TEST(actors, that_go_tell_those_who_wait) {
+TEST(actors, fail_pending_calls_with_closed_when_destroyed) {
   executor threads(1);
   runtime tasks({.workers = 1});
   std::optional<actor<account>> savings;
@@ -177,7 +177,7 @@ TEST(actors, that_go_tell_those_who_wait) {
   expect_error(errc::closed, [&ref] { ref.call([](account&) {}); });
 }
 
-TEST(actors, that_are_full_say_so) {
+TEST(actors, report_full_when_the_mailbox_is_full) {
   executor threads(1);
   actor<account> savings(threads, poor, {.capacity = 1});
   savings.pause();
@@ -188,7 +188,7 @@ TEST(actors, that_are_full_say_so) {
   expect_error(errc::queue_full, [&] { tasks.block_on(savings.ask([](account&) {})); });
 }
 
-TEST(actors, hold_back_who_asks_much) {
+TEST(actors, apply_backpressure_to_tasks_that_ask) {
   executor threads(1);
   runtime tasks({.workers = 2});
   actor<account> savings(threads, poor, {.capacity = 2, .on_full = overflow::wait});
@@ -205,7 +205,7 @@ TEST(actors, hold_back_who_asks_much) {
   EXPECT_EQ(savings.call([](account& it) { return it.balance; }), 1600);
 }
 
-TEST(actors, do_not_wait_for_themselves) {
+TEST(actors, report_would_deadlock_when_they_call_themselves) {
   runtime tasks({.workers = 1});
   executor on_tasks(tasks, 1);
   actor<account> savings(on_tasks, poor);
@@ -259,7 +259,7 @@ std::string text_of(const std::exception_ptr& thrown) {
   return "nothing";
 }
 
-TEST(actors, are_made_anew) {
+TEST(actors, are_restarted_after_a_failure_up_to_the_limit) {
   std::atomic<int> made{0};
   executor threads(1);
   actor<counted> a(threads,
@@ -278,7 +278,7 @@ TEST(actors, are_made_anew) {
   EXPECT_EQ(made, 3);
 }
 
-TEST(actors, rest_before_they_are_made_anew) {
+TEST(actors, pause_before_each_restart) {
   for (const bool on_a_runtime : {false, true}) {
     std::atomic<int> made{0};
     runtime tasks({.workers = 1});
@@ -304,7 +304,7 @@ TEST(actors, rest_before_they_are_made_anew) {
 }
 
 /// Each actor fails at its first message; their pauses differ, and some are destroyed meanwhile.
-TEST(actors, rest_beside_many_others) {
+TEST(actors, restart_among_many_others_with_different_pauses) {
   executor threads(2U);
   std::atomic<int> made{0};
   std::vector<actor<counted>> all;
@@ -325,7 +325,7 @@ TEST(actors, rest_beside_many_others) {
   }
 }
 
-TEST(actors, rest_for_as_long_as_they_say) {
+TEST(actors, back_off_between_restarts_up_to_the_longest_pause) {
   testing::runtime tasks;
   executor on_tasks(tasks, 1);
   std::atomic<int> made{0};
@@ -353,7 +353,7 @@ TEST(actors, rest_for_as_long_as_they_say) {
   EXPECT_EQ(text_of(a.error()), "10");
 }
 
-TEST(actors, may_fail_to_be_made) {
+TEST(actors, report_the_error_of_a_factory_that_throws) {
   executor threads(1);
   EXPECT_THROW(actor<account>(threads, []() -> account { throw std::runtime_error("never"); }),
                std::runtime_error);
@@ -370,7 +370,7 @@ TEST(actors, may_fail_to_be_made) {
   EXPECT_EQ(made, 4) << "three restarts";
 }
 
-TEST(actors, tell_those_above_them) {
+TEST(actors, escalate_failures_to_their_supervisor) {
   std::atomic<int> made{0};
   executor threads(2);
   actor<counted> above(threads,
@@ -398,7 +398,7 @@ TEST(actors, tell_those_above_them) {
   below.join();
 }
 
-TEST(actors, are_heard_above_whatever_room_there_is) {
+TEST(actors, escalate_failures_to_a_supervisor_whose_mailbox_is_full) {
   executor threads(1);
   actor<account> above(threads, poor, {.capacity = 1});
   above.pause();
@@ -413,7 +413,7 @@ TEST(actors, are_heard_above_whatever_room_there_is) {
   EXPECT_EQ(above.stats().served, 2U);
 }
 
-TEST(actors, that_own_others_are_made_anew_with_them) {
+TEST(actors, recreate_their_child_actors_when_restarted) {
   executor threads(2);
   struct parent {
     actor<account> child;
@@ -443,7 +443,7 @@ TEST(actors, that_own_others_are_made_anew_with_them) {
   up.reset();
 }
 
-TEST(actors, let_go_of_functions_before_the_asker_goes_on) {
+TEST(actors, destroy_the_function_before_the_caller_resumes) {
   executor threads(1);
   runtime tasks({.workers = 2});
   executor on_tasks(tasks, 1);
@@ -461,7 +461,7 @@ TEST(actors, let_go_of_functions_before_the_asker_goes_on) {
   EXPECT_EQ(kept.use_count(), 1) << "it was taken back, and is gone";
 }
 
-TEST(actors, are_called_for_a_limited_time) {
+TEST(actors, give_up_a_call_at_its_time_limit) {
   runtime tasks({.workers = 1});
   executor on_tasks(tasks, 1);
   actor<account> savings(on_tasks, poor);
@@ -481,7 +481,7 @@ TEST(actors, are_called_for_a_limited_time) {
   EXPECT_EQ(savings.call([](account& it) { return it.balance; }), 0) << "the actor goes on";
 }
 
-TEST(actors, are_called_for_a_limited_time_in_a_test) {
+TEST(actors, give_up_a_call_at_its_time_limit_on_a_testing_runtime) {
   testing::runtime tasks;
   executor on_tasks(tasks, 1);
   actor<account> savings(on_tasks, poor);
@@ -494,7 +494,7 @@ TEST(actors, are_called_for_a_limited_time_in_a_test) {
   EXPECT_LT(tasks.now(), testing::runtime::beginning + 2h);
 }
 
-TEST(actors, whose_function_a_shutdown_cancels_have_not_run_out_of_time) {
+TEST(actors, throw_from_call_for_when_a_shutdown_cancels_the_function) {
   runtime tasks({.workers = 1});
   executor on_tasks(tasks, 1);
   actor<account> savings(on_tasks, poor);
@@ -512,13 +512,13 @@ TEST(actors, whose_function_a_shutdown_cancels_have_not_run_out_of_time) {
   stops.join();
 }
 
-TEST(actors, drop_no_questions) {
+TEST(actors, refuse_the_drop_oldest_policy) {
   executor threads(1);
   EXPECT_THROW(actor<account>(threads, poor, {.capacity = 1, .on_full = overflow::drop_oldest}),
                std::invalid_argument);
 }
 
-TEST(actors, keep_nothing_when_they_have_ended) {
+TEST(actors, release_their_factory_when_they_have_ended) {
   const auto kept = std::make_shared<int>(1);
   actor_ref<account> late;
   address<int> late_too;
@@ -535,7 +535,7 @@ TEST(actors, keep_nothing_when_they_have_ended) {
   EXPECT_EQ(kept.use_count(), 1);
 }
 
-TEST(actors, that_go_while_they_rest_leave_no_task_behind) {
+TEST(actors, leave_no_task_when_destroyed_during_a_restart_pause) {
   testing::runtime tasks;
   const auto kept = std::make_shared<int>(1);
   {
@@ -553,7 +553,7 @@ TEST(actors, that_go_while_they_rest_leave_no_task_behind) {
   EXPECT_EQ(tasks.alive_tasks(), 0U);
 }
 
-TEST(mailboxes, whose_handlers_are_made_anew) {
+TEST(mailboxes, restart_a_handler_that_throws) {
   executor threads(1);
   std::vector<int> seen;
   auto box = threads.make_mailbox<int>(made_by{[&seen] {
@@ -594,7 +594,7 @@ TEST(mailboxes, refuse_restarts_out_of_range) {
   }
 }
 
-TEST(mailboxes, time_a_wait_now_and_then) {
+TEST(mailboxes, measure_the_wait_of_some_visits) {
   executor threads(1);
   auto box = threads.make_mailbox<int>([](int) {});
   // The wait is measured in one of 64 visits; a visit may serve several messages.
@@ -610,7 +610,7 @@ TEST(mailboxes, time_a_wait_now_and_then) {
   EXPECT_GT(stats.longest_wait.count(), 0);
 }
 
-TEST(mailboxes, whose_handlers_cannot_be_moved) {
+TEST(mailboxes, accept_handlers_that_cannot_be_moved) {
   struct handler {
     handler() = default;
     handler(const handler&) = delete;
@@ -627,7 +627,7 @@ TEST(mailboxes, whose_handlers_cannot_be_moved) {
 }
 
 // About a thousand messages wait at each moment, and one is being handled.
-TEST(mailboxes, say_how_many_wait) {
+TEST(mailboxes, report_how_many_messages_wait) {
   executor threads(1);
   address<int> itself;
   auto box = threads.make_mailbox<int>([&itself](int value) { static_cast<void>(itself.send(value)); });

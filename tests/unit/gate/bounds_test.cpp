@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(a_bounded_mailbox, refuses_what_has_no_room_and_leaves_it_alone) {
+TEST(a_bounded_mailbox, refuses_a_message_when_full_and_leaves_it_unchanged) {
   executor threads(1);
   auto box = threads.make_mailbox<std::unique_ptr<int>>([](std::unique_ptr<int>&&) {}, {.capacity = 2});
   box.pause();
@@ -48,7 +48,7 @@ TEST(a_bounded_mailbox, does_not_count_what_is_being_handled) {
   held.open();
 }
 
-TEST(a_bounded_mailbox, blocks_a_thread_until_there_is_room) {
+TEST(a_bounded_mailbox, blocks_a_sender_until_there_is_space) {
   executor threads(1);
   std::vector<int> seen;
   auto box = threads.make_mailbox<int>([&](int value) { seen.push_back(value); },
@@ -74,7 +74,7 @@ TEST(a_bounded_mailbox, blocks_a_thread_until_there_is_room) {
   }
 }
 
-TEST(a_bounded_mailbox, tells_those_that_wait_that_it_is_closed) {
+TEST(a_bounded_mailbox, returns_closed_to_blocked_senders_when_it_closes) {
   executor threads(1);
   auto box = threads.make_mailbox<int>([](int) {}, {.capacity = 1, .on_full = overflow::wait});
   box.pause();
@@ -88,7 +88,7 @@ TEST(a_bounded_mailbox, tells_those_that_wait_that_it_is_closed) {
   for (auto& each : ends) EXPECT_EQ(each.get(), send_status::closed);
 }
 
-TEST(a_bounded_mailbox, a_handler_that_finds_it_full_is_refused) {
+TEST(a_bounded_mailbox, refuses_a_send_of_a_handler_instead_of_blocking_it) {
   executor threads(1);
   std::promise<send_status> said;
   auto narrow = threads.make_mailbox<int>([](int) {}, {.capacity = 1, .on_full = overflow::wait});
@@ -114,7 +114,7 @@ TEST(a_bounded_mailbox, drops_the_oldest) {
   EXPECT_EQ(box.stats().dropped, 7U);
 }
 
-TEST(a_bounded_mailbox, drops_of_a_batch_what_is_too_much) {
+TEST(a_bounded_mailbox, drops_the_oldest_of_a_batch_above_its_capacity) {
   executor threads(1);
   std::vector<int> seen;
   auto box = threads.make_mailbox<int>([&](int value) { seen.push_back(value); },
@@ -128,7 +128,7 @@ TEST(a_bounded_mailbox, drops_of_a_batch_what_is_too_much) {
   EXPECT_EQ(seen, (std::vector<int>{3, 4, 5}));
 }
 
-TEST(a_bounded_mailbox, drops_beside_its_consumer) {
+TEST(a_bounded_mailbox, accounts_for_every_message_when_drops_race_with_the_consumer) {
   executor threads(1);
   std::atomic<int> seen{0};
   auto box = threads.make_mailbox<std::shared_ptr<int>>([&](const std::shared_ptr<int>& p) { seen += *p; },
@@ -159,7 +159,7 @@ struct echo {
   int* left;
 };
 
-TEST(a_bounded_mailbox, drops_what_sends_to_it_again) {
+TEST(a_bounded_mailbox, allows_a_dropped_message_to_send_to_it_again) {
   executor threads(1);
   address<echo> to;
   int left = 20;

@@ -76,7 +76,7 @@ class hot {
   address<int> self_;
 };
 
-TEST(an_executor, leaves_no_band_alone) {
+TEST(an_executor, starves_no_priority_band) {
   executor threads(1);
   std::latch served(2);
   threads.pause();
@@ -92,7 +92,7 @@ TEST(an_executor, leaves_no_band_alone) {
 }
 
 // One thread's own list is never empty. The other thread waits for work in its own list: it must be stolen.
-TEST(an_executor, leaves_nothing_behind_a_handler_that_waits_for_it) {
+TEST(an_executor, steals_a_mailbox_queued_behind_a_blocked_handler) {
   executor threads(2);
   std::promise<void> answered;
   auto other = threads.make_mailbox<int>([&](int) { answered.set_value(); });
@@ -111,7 +111,7 @@ TEST(an_executor, leaves_nothing_behind_a_handler_that_waits_for_it) {
   busy.reset();
 }
 
-TEST(an_executor, gives_each_a_turn) {
+TEST(an_executor, serves_mailboxes_in_turns_of_their_budget) {
   executor threads(1);
   std::vector<int> order;
   std::deque<mailbox<int>> boxes;
@@ -125,7 +125,7 @@ TEST(an_executor, gives_each_a_turn) {
   EXPECT_EQ(order, (std::vector<int>{0, 0, 1, 1, 2, 2, 0, 0, 1, 1, 2, 2, 0, 0, 1, 1, 2, 2}));
 }
 
-TEST(an_executor, pauses_everybody) {
+TEST(an_executor, pauses_all_its_mailboxes) {
   executor threads(2);
   std::atomic<int> seen{0};
   auto box = threads.make_mailbox<int>([&](int) { ++seen; });
@@ -138,7 +138,7 @@ TEST(an_executor, pauses_everybody) {
   EXPECT_EQ(seen, 10);
 }
 
-TEST(an_executor, drains_what_handlers_send_on) {
+TEST(an_executor, drains_messages_that_handlers_forward) {
   executor threads(2);
   std::atomic<int> ends{0};
   std::deque<mailbox<int>> chain;
@@ -153,7 +153,7 @@ TEST(an_executor, drains_what_handlers_send_on) {
   EXPECT_EQ(threads.stats().served, 51U * 20U);
 }
 
-TEST(an_executor, ends_its_mailboxes_when_it_goes) {
+TEST(an_executor, ends_its_mailboxes_when_it_is_destroyed) {
   auto message = std::make_shared<int>(1);
   const std::weak_ptr<int> seen = message;
   mailbox<std::shared_ptr<int>> box;

@@ -73,7 +73,7 @@ TEST(a_fan_in, serves_its_producers_in_turns) {
   EXPECT_EQ(drained(in), (std::vector<int>{12, 13, 22, 23, 14, 24}));
 }
 
-TEST(a_fan_in, of_4032_producers_finds_those_that_have_something) {
+TEST(a_fan_in, finds_the_producers_that_have_items_among_4032) {
   constexpr int most = 4032;
   fan_in<int> in({.producers = most, .segment = 1});
   std::vector<fan_in<int>::producer> producers;
@@ -100,7 +100,7 @@ TEST(a_full_segment, refuses_and_leaves_the_item_alone) {
   EXPECT_EQ(late, nullptr);  // NOLINT: it was taken
 }
 
-TEST(a_full_segment, takes_of_a_batch_what_has_room) {
+TEST(a_full_segment, takes_the_part_of_a_batch_that_fits) {
   fan_in<std::string> in({.segment = 4});
   auto from = in.make_producer();
   std::array<std::string, 3> some{"a", "b", "c"};
@@ -120,7 +120,7 @@ TEST(a_full_segment, takes_of_a_batch_what_has_room) {
   EXPECT_EQ(in.take(), std::optional<std::string>("f"));
 }
 
-TEST(a_full_segment, blocks_a_push_until_there_is_room) {
+TEST(a_full_segment, blocks_a_push_until_there_is_space) {
   fan_in<int> in({.segment = 2});
   std::jthread pushing([from = in.make_producer()]() mutable {
     for (int i = 0; i < 20'000; ++i) EXPECT_EQ(from.push(i), send_status::sent);
@@ -131,7 +131,7 @@ TEST(a_full_segment, blocks_a_push_until_there_is_room) {
 }
 
 // The push may or may not have blocked: this test cannot tell. The model tries both.
-TEST(a_full_segment, tells_a_push_that_waits_of_the_close) {
+TEST(a_full_segment, returns_closed_to_a_blocked_push_when_the_fan_in_closes) {
   for (int round = 0; round < 200; ++round) {
     fan_in<int> in({.segment = 1});
     auto from = in.make_producer();
@@ -144,7 +144,7 @@ TEST(a_full_segment, tells_a_push_that_waits_of_the_close) {
   }
 }
 
-TEST(a_full_segment, tells_a_push_that_waits_of_the_end_of_the_fan_in) {
+TEST(a_full_segment, returns_closed_to_a_blocked_push_when_the_fan_in_is_destroyed) {
   for (int round = 0; round < 200; ++round) {
     std::optional<fan_in<int>> in(std::in_place, fan_in_options{.segment = 1});
     auto from = in->make_producer();
@@ -155,7 +155,7 @@ TEST(a_full_segment, tells_a_push_that_waits_of_the_end_of_the_fan_in) {
   }
 }
 
-TEST(a_full_segment, refuses_where_a_block_would_hold_up_a_worker_or_an_executor) {
+TEST(a_full_segment, refuses_a_push_of_a_task_or_handler_instead_of_blocking_it) {
   fan_in<int> in({.segment = 1});
   auto from = in.make_producer();
   ASSERT_EQ(from.push(1), send_status::sent);
@@ -186,7 +186,7 @@ TEST(a_producer, outlives_its_fan_in) {
   EXPECT_EQ(late, "late");  // NOLINT: it was not taken
 }
 
-TEST(a_producer, of_a_closed_fan_in_says_so) {
+TEST(a_producer, reports_closed_when_its_fan_in_is_closed) {
   fan_in<int> in({.producers = 1});
   in.close();
   auto one = in.make_producer();
@@ -224,7 +224,7 @@ TEST(a_slot, is_given_back_when_its_producer_is_gone_and_its_items_are_taken) {
   }
 }
 
-TEST(the_end, is_not_before_the_first_producer) {
+TEST(fan_in_end, is_not_reported_before_the_first_producer) {
   fan_in<int> in;
   EXPECT_EQ(in.try_take().error(), fan_in_state::empty);
   EXPECT_EQ(in.wait_until(std::chrono::steady_clock::now() + 1ms), fan_in_state::empty);
@@ -238,7 +238,7 @@ TEST(the_end, is_not_before_the_first_producer) {
   EXPECT_EQ(in.try_take().error(), fan_in_state::ended);
 }
 
-TEST(the_end, is_over_when_another_producer_is_made) {
+TEST(fan_in_end, is_revoked_when_another_producer_is_made) {
   fan_in<int> in;
   static_cast<void>(in.make_producer());
   EXPECT_EQ(in.wait(), fan_in_state::ended);
@@ -248,7 +248,7 @@ TEST(the_end, is_over_when_another_producer_is_made) {
   EXPECT_EQ(in.take(), std::optional(1));
 }
 
-TEST(the_end, comes_with_a_close_when_everything_was_taken) {
+TEST(fan_in_end, is_reported_after_a_close_when_all_items_were_taken) {
   fan_in<int> in;
   auto from = in.make_producer();
   ASSERT_EQ(from.push(1), send_status::sent);
@@ -261,14 +261,14 @@ TEST(the_end, comes_with_a_close_when_everything_was_taken) {
   EXPECT_EQ(drained(in), std::vector<int>{});
 }
 
-TEST(the_end, wakes_a_consumer_that_sleeps) {
+TEST(fan_in_end, wakes_a_sleeping_consumer) {
   fan_in<int> in;
   auto end = std::async(std::launch::async, [&in] { return in.wait(); });
   in.close();
   EXPECT_EQ(end.get(), fan_in_state::ended);
 }
 
-TEST(what_throws, loses_the_item_that_it_was_called_for_and_no_other) {
+TEST(a_drain_callback, loses_only_the_item_for_which_it_throws) {
   fan_in<int> in({.segment = 8, .budget = 3});
   auto one = in.make_producer();
   auto two = in.make_producer();
@@ -304,7 +304,7 @@ struct counted {
   std::atomic<int>* alive;
 };
 
-TEST(what_waits, is_destroyed_once_with_the_fan_in) {
+TEST(a_waiting_item, is_destroyed_once_with_the_fan_in) {
   std::atomic<int> alive{0};
   {
     fan_in<counted> in({.segment = 8});
@@ -369,7 +369,7 @@ TEST_P(eight_producers, lose_nothing) {
 }
 
 // More producers than slots. Each pushes a little and leaves; its last schedule() races with the successor's.
-TEST(a_slot, storm) {
+TEST(a_slot, is_reused_by_many_short_lived_producers) {
   constexpr int threads = 4;
   constexpr int rounds = 2'000;
   fan_in<int> in({.producers = 3, .segment = 4});
@@ -406,7 +406,7 @@ TEST(a_slot, storm) {
 }
 
 // Producers beside a close: a sent item is taken, and a refused one stays with its producer.
-TEST(a_close, beside_producers_keeps_their_accounts) {
+TEST(a_close, loses_no_sent_item_when_it_races_with_producers) {
   for (int round = 0; round < 200; ++round) {
     fan_in<std::unique_ptr<int>> in({.producers = 4, .segment = 4});
     std::atomic<int> sent{0};

@@ -34,7 +34,7 @@ task<int> send_several(address<int> to, int from, int count) {
   co_return sent;
 }
 
-TEST(mailboxes_and_tasks, a_task_waits_for_room) {
+TEST(mailboxes_and_tasks, a_sending_task_waits_until_there_is_space) {
   executor threads(1);
   runtime tasks({.workers = 2});
   std::vector<int> seen;
@@ -67,7 +67,7 @@ TEST(mailboxes_and_tasks, other_policies_do_not_wait) {
   EXPECT_EQ(tasks.spawn(send_several(box.address(), 0, 3)).join(), 1);
 }
 
-TEST(mailboxes_and_tasks, a_task_that_waits_hears_of_the_close) {
+TEST(mailboxes_and_tasks, a_waiting_sender_is_woken_by_the_close) {
   executor threads(1);
   runtime tasks({.workers = 1});
   auto box = threads.make_mailbox<int>([](int) {}, narrow);
@@ -79,7 +79,7 @@ TEST(mailboxes_and_tasks, a_task_that_waits_hears_of_the_close) {
   EXPECT_EQ(sender.join(), 1);
 }
 
-TEST(mailboxes_and_tasks, a_task_that_waits_for_room_is_cancelled) {
+TEST(mailboxes_and_tasks, a_waiting_sender_can_be_cancelled_and_its_message_is_destroyed) {
   executor threads(1);
   runtime tasks({.workers = 1});
   std::vector<int> seen;
@@ -102,7 +102,7 @@ TEST(mailboxes_and_tasks, a_task_that_waits_for_room_is_cancelled) {
   EXPECT_EQ(seen, std::vector<int>{1});
 }
 
-TEST(mailboxes_and_tasks, a_sender_that_always_finds_room_gives_way_and_can_be_cancelled) {
+TEST(mailboxes_and_tasks, a_sender_that_never_waits_yields_and_can_be_cancelled) {
   executor threads(1);
   runtime tasks({.workers = 1});
   auto box = threads.make_mailbox<int>([](int) {}, {.capacity = 4, .on_full = overflow::drop_oldest});
@@ -116,7 +116,7 @@ TEST(mailboxes_and_tasks, a_sender_that_always_finds_room_gives_way_and_can_be_c
   EXPECT_THROW(sender.join(), cancelled_error);
 }
 
-TEST(mailboxes_and_tasks, drain_and_join) {
+TEST(mailboxes_and_tasks, async_drain_and_async_join_wait_for_the_mailbox) {
   executor threads(1);
   runtime tasks({.workers = 1});
   std::atomic<int> seen{0};
@@ -144,7 +144,7 @@ TEST(mailboxes_and_tasks, drain_and_join) {
   EXPECT_EQ(seen, 101);
 }
 
-TEST(mailboxes_and_tasks, a_drain_is_given_up_in_time) {
+TEST(mailboxes_and_tasks, a_drain_can_time_out) {
   executor threads(1);
   runtime tasks({.workers = 1});
   auto box = threads.make_mailbox<int>([](int) {});
@@ -160,7 +160,7 @@ TEST(mailboxes_and_tasks, a_drain_is_given_up_in_time) {
   box.drain();
 }
 
-TEST(mailboxes_and_tasks, those_of_a_mailbox_that_was_moved_from) {
+TEST(mailboxes_and_tasks, a_moved_from_mailbox_refuses_async_operations) {
   executor threads(1);
   auto box = threads.make_mailbox<int>([](int) {});
   const auto other = std::move(box);
@@ -204,7 +204,7 @@ void expect_late(manual_scheduler& s, Waits waits) {
   EXPECT_FALSE(went_on) << "and the end is not seen";
 }
 
-TEST(ends_of_mailboxes, are_not_seen_by_a_sender_that_is_late) {
+TEST(ends_of_mailboxes, are_not_reported_to_a_sender_past_its_deadline) {
   executor threads(1);
   manual_scheduler s;
   auto box = threads.make_mailbox<int>([](int) {}, narrow);
@@ -215,7 +215,7 @@ TEST(ends_of_mailboxes, are_not_seen_by_a_sender_that_is_late) {
   });
 }
 
-TEST(ends_of_mailboxes, are_not_seen_by_a_task_that_drains_and_is_late) {
+TEST(ends_of_mailboxes, are_not_reported_to_a_drain_past_its_deadline) {
   executor threads(1);
   manual_scheduler s;
   auto box = threads.make_mailbox<int>([](int) {}, narrow);
@@ -225,7 +225,7 @@ TEST(ends_of_mailboxes, are_not_seen_by_a_task_that_drains_and_is_late) {
   });
 }
 
-TEST(ends_of_mailboxes, are_not_seen_by_an_asker_that_is_late) {
+TEST(ends_of_mailboxes, are_not_reported_to_an_ask_past_its_deadline) {
   executor threads(1);
   manual_scheduler s;
   actor<int> counts(threads, [] { return 0; });
@@ -237,7 +237,7 @@ TEST(ends_of_mailboxes, are_not_seen_by_an_asker_that_is_late) {
   });
 }
 
-TEST(ends_of_mailboxes, are_not_seen_by_an_asker_whose_question_goes_with_the_actor) {
+TEST(ends_of_mailboxes, are_not_reported_past_its_deadline_to_an_ask_of_a_destroyed_actor) {
   executor threads(1);
   manual_scheduler s;
   auto counts = std::make_unique<actor<int>>(threads, [] { return 0; });

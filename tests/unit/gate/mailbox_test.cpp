@@ -68,7 +68,7 @@ TEST(a_mailbox, ends_at_once_when_it_is_closed_empty) {
   EXPECT_EQ(threads.stats().mailboxes, 0U);
 }
 
-TEST(a_mailbox, destroys_what_waits_when_it_goes) {
+TEST(a_mailbox, destroys_waiting_messages_when_it_is_destroyed) {
   executor threads(1);
   auto message = std::make_shared<int>(1);
   const std::weak_ptr<int> seen = message;
@@ -89,7 +89,7 @@ TEST(a_mailbox, destroys_what_waits_when_it_goes) {
   EXPECT_TRUE(late);
 }
 
-TEST(a_mailbox, waits_for_its_handler_when_it_goes) {
+TEST(a_mailbox, waits_for_its_handler_when_it_is_destroyed) {
   executor threads(1);
   door held;
   std::atomic<bool> done{false};
@@ -167,7 +167,7 @@ TEST(a_mailbox, cannot_wait_for_itself) {
   EXPECT_EQ(said.get_future().get(), "would deadlock would deadlock would deadlock");
 }
 
-TEST(a_mailbox, that_was_moved_from_says_so) {
+TEST(a_mailbox, refuses_calls_when_it_was_moved_from) {
   executor threads(1);
   auto box = threads.make_mailbox<int>([](int) {});
   const auto other = std::move(box);
@@ -198,7 +198,7 @@ TEST(a_mailbox, may_be_owned_by_its_own_handler) {
   while (!seen.expired()) std::this_thread::yield();
 }
 
-TEST(a_mailbox, may_go_in_the_last_round_of_another) {
+TEST(a_mailbox, may_be_owned_by_a_message_that_its_handler_destroys) {
   executor threads(1);
   std::latch gone(1);
   mailbox<int> first;
@@ -218,7 +218,7 @@ TEST(a_mailbox, may_go_in_the_last_round_of_another) {
   EXPECT_EQ(to.send(1), send_status::closed);
 }
 
-TEST(a_mailbox, is_not_waited_for_by_a_thread_of_its_executor) {
+TEST(a_mailbox, refuses_a_drain_on_a_thread_of_its_executor) {
   executor threads(1);
   std::promise<bool> said;
   auto other = threads.make_mailbox<int>([](int) {});
@@ -262,7 +262,7 @@ TEST(a_mailbox, stops_when_its_handler_throws) {
   EXPECT_THROW(std::rethrow_exception(box.error()), std::runtime_error);
 }
 
-TEST(a_mailbox, goes_on_when_its_handler_throws) {
+TEST(a_mailbox, continues_when_its_handler_throws_with_the_skip_policy) {
   executor threads(1);
   auto box = threads.make_mailbox<int>(
       [](int value) {
@@ -276,7 +276,7 @@ TEST(a_mailbox, goes_on_when_its_handler_throws) {
   EXPECT_EQ(box.error(), nullptr);
 }
 
-TEST(a_mailbox, takes_several_at_a_time) {
+TEST(a_mailbox, takes_as_many_messages_of_a_batch_as_fit) {
   executor threads(1);
   std::vector<std::string> seen;
   auto box = threads.make_mailbox<std::string>([&](std::string&& s) { seen.push_back(std::move(s)); },

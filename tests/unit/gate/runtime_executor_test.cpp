@@ -135,7 +135,7 @@ TEST(executors_on_a_runtime, handlers_that_are_coroutines_run_one_at_a_time) {
   EXPECT_EQ(on_tasks.stats().served, 20U * 300U);
 }
 
-TEST(executors_on_a_runtime, a_handler_that_waits_holds_up_nobody_else) {
+TEST(executors_on_a_runtime, a_suspended_handler_does_not_block_other_mailboxes) {
   runtime tasks({.workers = 1});
   sleeper asleep;
   std::atomic<int> served{0};
@@ -152,7 +152,7 @@ TEST(executors_on_a_runtime, a_handler_that_waits_holds_up_nobody_else) {
   EXPECT_EQ(served, 1);
 }
 
-TEST(executors_on_a_runtime, a_mailbox_that_goes_takes_its_waiting_handler_along) {
+TEST(executors_on_a_runtime, destroying_a_mailbox_destroys_its_suspended_handler) {
   runtime tasks({.workers = 1});
   sleeper asleep;
   executor on_tasks(tasks, 1);
@@ -180,7 +180,7 @@ TEST(executors_on_a_runtime, a_task_destroys_a_mailbox_whose_handler_waits) {
   tasks.spawn(work).join();
 }
 
-TEST(executors_on_a_runtime, an_executor_that_goes_ends_what_waits) {
+TEST(executors_on_a_runtime, destroying_an_executor_destroys_its_suspended_handlers) {
   runtime tasks({.workers = 2});
   sleeper asleep;
   std::vector<address<int>> late;
@@ -247,7 +247,7 @@ TEST(executors_on_a_runtime, a_handler_destroys_its_own_mailbox) {
   EXPECT_EQ(to.send(3), send_status::closed);
 }
 
-TEST(executors_on_a_runtime, what_a_coroutine_throws_goes_to_the_policy) {
+TEST(executors_on_a_runtime, a_coroutine_handler_that_throws_follows_the_error_policy) {
   runtime tasks({.workers = 2});
   executor on_tasks(tasks);
   const auto throws = [](int value) -> task<void> {
@@ -294,7 +294,7 @@ TEST(executors_on_a_runtime, a_bounded_mailbox_holds_back_tasks) {
   expect_in_order(seen, 4);
 }
 
-TEST(executors_on_a_runtime, pause_holds_back_both_kinds) {
+TEST(executors_on_a_runtime, pause_stops_function_and_coroutine_handlers) {
   runtime tasks({.workers = 2});
   std::atomic<int> served{0};
   executor on_tasks(tasks, 2);
@@ -353,7 +353,7 @@ TEST(executors_on_a_runtime, a_shutdown_ends_all_mailboxes) {
   late.join();
 }
 
-TEST(executors_on_a_runtime, one_that_is_made_after_the_shutdown_takes_nothing) {
+TEST(executors_on_a_runtime, an_executor_made_after_the_shutdown_is_closed) {
   runtime tasks({.workers = 1});
   static_cast<void>(tasks.shutdown(0s));
   executor on_tasks(tasks, 2);
@@ -362,7 +362,7 @@ TEST(executors_on_a_runtime, one_that_is_made_after_the_shutdown_takes_nothing) 
   box.join();
 }
 
-TEST(executors_on_a_runtime, refuse_what_they_cannot_do) {
+TEST(executors_on_a_runtime, refuse_unsupported_handlers_and_consumer_counts) {
   executor threads(1);
   try {
     auto box = threads.make_mailbox<int>([](int) -> task<void> { co_return; });
@@ -385,7 +385,7 @@ void expect_would_deadlock(F&& call) {
   }
 }
 
-TEST(executors_on_a_runtime, a_task_may_not_block_for_them) {
+TEST(executors_on_a_runtime, a_task_may_not_block_in_join_or_drain) {
   runtime tasks({.workers = 1});
   executor on_tasks(tasks, 1);
   auto box = on_tasks.make_mailbox<int>([](int) {});
@@ -402,7 +402,7 @@ TEST(executors_on_a_runtime, a_task_may_not_block_for_them) {
   tasks.spawn(work).join();
 }
 
-TEST(executors_on_a_runtime, a_handler_may_not_wait_for_all) {
+TEST(executors_on_a_runtime, a_handler_may_not_drain_its_executor) {
   runtime tasks({.workers = 1});
   executor on_tasks(tasks, 1);
   auto box = on_tasks.make_mailbox<int>([&on_tasks](int) -> task<void> { co_await on_tasks.async_drain(); });
@@ -456,7 +456,7 @@ TEST(executors_on_a_runtime, inherit_no_deadline) {
   EXPECT_TRUE(has_none);
 }
 
-TEST(executors_on_a_runtime, work_in_a_test_that_a_seed_decides) {
+TEST(executors_on_a_runtime, repeat_their_order_for_the_same_test_seed) {
   const auto order = [](std::uint64_t seed) {
     testing::runtime tasks(seed);
     std::vector<int> seen;
@@ -481,7 +481,7 @@ TEST(executors_on_a_runtime, work_in_a_test_that_a_seed_decides) {
   EXPECT_EQ(order(3), order(3));
 }
 
-TEST(executors_on_a_runtime, end_in_a_test_while_a_handler_waits) {
+TEST(executors_on_a_runtime, can_be_destroyed_on_a_testing_runtime_while_a_handler_waits) {
   testing::runtime tasks;
   sleeper asleep;
   {
@@ -504,7 +504,7 @@ TEST(executors_on_a_runtime, end_in_a_test_while_a_handler_waits) {
   EXPECT_EQ(asleep.gone, 2);
 }
 
-TEST(executors_on_a_runtime, say_why_a_test_cannot_go_on) {
+TEST(executors_on_a_runtime, report_a_wait_that_cannot_end_on_a_testing_runtime) {
   const auto body = [] {
     testing::runtime tasks;
     sleeper asleep;
@@ -518,7 +518,7 @@ TEST(executors_on_a_runtime, say_why_a_test_cannot_go_on) {
   EXPECT_DEATH(body(), "a wait for mailboxes on a testing::runtime");
 }
 
-TEST(executors_on_a_runtime, many_come_and_go) {
+TEST(executors_on_a_runtime, can_be_created_and_destroyed_many_times) {
   runtime tasks({.workers = 2});
   sleeper asleep;
   for (int round = 0; round < 200; ++round) {
@@ -535,7 +535,7 @@ TEST(executors_on_a_runtime, many_come_and_go) {
   EXPECT_EQ(asleep.gone.load(), asleep.begun.load());
 }
 
-TEST(executors_on_a_runtime, are_waited_for_before_they_have_run) {
+TEST(executors_on_a_runtime, a_drain_runs_a_testing_runtime_and_advances_its_time) {
   testing::runtime tasks;
   executor on_tasks(tasks, 1);
   int seen = 0;
@@ -548,7 +548,7 @@ TEST(executors_on_a_runtime, are_waited_for_before_they_have_run) {
   EXPECT_EQ(seen, 5) << "time goes to the next timer";
 }
 
-TEST(executors_on_a_runtime, may_be_waited_for_where_blocking_is_right) {
+TEST(executors_on_a_runtime, may_be_drained_where_blocking_is_allowed) {
   runtime tasks({.workers = 1});
   executor on_tasks(tasks, 1);
   auto box = on_tasks.make_mailbox<int>([](int) {});
@@ -621,7 +621,7 @@ TEST(executors_on_a_runtime, count_a_message_that_is_being_handled_as_served) {
   }
 }
 
-TEST(executors_on_a_runtime, that_is_gone_hold_up_nobody) {
+TEST(executors_on_a_runtime, a_wait_returns_at_once_after_the_runtime_is_destroyed) {
   for (int round = 0; round < 20; ++round) {
     std::optional<runtime> first;
     first.emplace(runtime_options{.workers = 1});

@@ -27,7 +27,7 @@ class a_gate : public ::testing::Test {
 using a_gate_death_test = a_gate;
 
 // The example of the page that gates come from, which uses names of its own.
-TEST_F(a_gate, the_first_example) {
+TEST_F(a_gate, is_scheduled_taken_and_finished_as_in_the_example) {
   std::deque<int> queue{1, 2};
   EXPECT_TRUE(gate.schedule());
   queue.push_back(3);
@@ -42,7 +42,7 @@ TEST_F(a_gate, the_first_example) {
   EXPECT_TRUE(gate.is_idle());
 }
 
-TEST_F(a_gate, is_published_again_when_somebody_pushed_meanwhile) {
+TEST_F(a_gate, finish_publishes_it_again_when_it_was_scheduled_meanwhile) {
   gate.schedule();
   static_cast<void>(waker.wait());
   static_cast<void>(word.take());
@@ -56,7 +56,7 @@ TEST_F(a_gate, is_published_again_when_somebody_pushed_meanwhile) {
   EXPECT_FALSE(gate.finish());
 }
 
-TEST_F(a_gate, goes_on_when_somebody_pushed_meanwhile) {
+TEST_F(a_gate, finish_or_continue_continues_when_it_was_scheduled_meanwhile) {
   gate.schedule();
   EXPECT_TRUE(word.acquire(10));
   gate.begin();
@@ -67,7 +67,7 @@ TEST_F(a_gate, goes_on_when_somebody_pushed_meanwhile) {
   EXPECT_TRUE(gate.is_idle());
 }
 
-TEST_F(a_gate, gives_way_to_others_and_comes_again) {
+TEST_F(a_gate, finish_and_schedule_publishes_it_again_once) {
   gate.schedule();
   EXPECT_TRUE(word.acquire(10));
   gate.begin();
@@ -87,7 +87,7 @@ TEST_F(a_gate, scheduled_between_take_and_begin_runs_once) {
   EXPECT_FALSE(gate.finish()) << "begin came after it, so this round sees the item";
 }
 
-TEST_F(a_gate, scheduled_between_the_waker_and_the_word_is_seen_now_or_later) {
+TEST_F(a_gate, scheduled_between_the_waker_and_the_word_is_not_missed) {
   signal_gate other(11, word, waker);
   gate.schedule();
   EXPECT_EQ(waker.try_take(), std::optional(5U));
@@ -195,7 +195,7 @@ TEST(a_waker, wakes_its_consumer_each_time) {
 }
 
 // All producers push to all gates, each under a lock: items are taken in order, by one consumer at a time.
-TEST(gates, many_and_many_producers) {
+TEST(gates, keep_items_in_order_with_many_producers) {
   constexpr unsigned gates = 200;
   constexpr int items = 5'000;
   constexpr int senders = 3;

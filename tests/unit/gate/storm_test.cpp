@@ -84,7 +84,7 @@ TEST(mailboxes_that_come_and_go, account_for_what_is_sent_to_them) {
   }
 }
 
-TEST(a_sender, is_the_last_to_know_of_a_mailbox_that_went_while_it_waited) {
+TEST(a_sender, may_hold_the_last_address_of_a_mailbox_destroyed_while_it_waits) {
   const auto token = std::make_shared<int>(1);
   std::optional<executor> threads(std::in_place, 1U);
   std::optional<mailbox<std::shared_ptr<int>>> box;

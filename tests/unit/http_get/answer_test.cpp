@@ -63,7 +63,7 @@ TEST(answer, gathers_small_chunks) {
   EXPECT_LE(t.parts, static_cast<int>(all.size() / 60'000) + 1);
 }
 
-TEST(answer, is_the_same_however_it_comes) {
+TEST(answer, is_the_same_for_any_split_of_its_bytes) {
   const std::string body = letters(3000);
   const std::string all = "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n" +
                           std::string(chunked_head) + chunks_of_one(body);
@@ -84,7 +84,7 @@ TEST(answer, gives_what_comes_before_an_error) {
   EXPECT_FALSE(a.error().empty());
 }
 
-TEST(answer, to_nothing_but_interim_ones_is_none) {
+TEST(answer, reports_an_error_when_only_interim_responses_arrive) {
   answer a;
   const taken t = feed(a, "HTTP/1.1 100 Continue\r\n\r\n", 1000);
   EXPECT_EQ(t.parts, 0);

@@ -106,7 +106,7 @@ TEST(lines, may_be_as_long_as_their_limit_and_no_longer) {
   });
 }
 
-TEST(until, wants_its_delimiter) {
+TEST(until, fails_at_an_end_before_its_delimiter) {
   run([]() -> task<> {
     source from("header\r\n\r\nbody", cutter(3));
     buffered_reader<source> in(from);
@@ -280,7 +280,7 @@ TEST(fill, refuses_more_than_may_be_buffered_before_it_reads) {
   });
 }
 
-TEST(more, reads_once_behind_what_is_buffered) {
+TEST(more, appends_one_read_to_the_buffered_bytes) {
   run([]() -> task<> {
     source from("0123456789", cutter(2));
     from.error = std::errc::connection_reset;
@@ -303,7 +303,7 @@ TEST(more, reads_once_behind_what_is_buffered) {
   });
 }
 
-TEST(buffers, have_a_size_that_can_be) {
+TEST(buffers, refuse_a_size_out_of_range) {
   source from("", cutter(1));
   sink to(cutter(1));
   for (const std::size_t bad :
@@ -355,7 +355,7 @@ TEST(a_buffered_writer, tells_an_error_and_keeps_what_was_not_written) {
   });
 }
 
-TEST(a_buffered_writer, that_goes_too_early_says_so) {
+TEST(a_buffered_writer, asserts_when_destroyed_before_a_flush) {
   const auto forgets = [] {
     sink to(cutter(10));
     buffered_writer<sink> out(to, 100);
@@ -432,7 +432,7 @@ TEST(a_cancelled_line, is_read_by_the_next_one) {
 }
 
 /// A fill that is cancelled in the middle of a message, again and again, loses no byte.
-TEST(a_cancelled_fill, is_gone_on_with_by_the_next_one) {
+TEST(a_cancelled_fill, is_continued_by_the_next_one) {
   on_one_worker([]() -> task<> {
     const std::string text = "0123456789abcdefghijklmnopqrstuvwxyz";
     source from(text, cutter(1));

@@ -42,7 +42,7 @@ task<std::string> receive(duplex_end& from) {
   co_return text_of(all);
 }
 
-TEST(duplex, carries_both_directions_whatever_fits) {
+TEST(duplex, carries_both_directions_for_any_capacity) {
   for (const std::size_t capacity : {1U, 2U, 7U, 4096U}) {
     run(
         [](std::size_t room) -> task<> {
@@ -58,12 +58,12 @@ TEST(duplex, carries_both_directions_whatever_fits) {
   }
 }
 
-TEST(duplex, has_a_capacity_that_can_be) {
+TEST(duplex, refuses_a_capacity_out_of_range) {
   EXPECT_THROW(static_cast<void>(io::duplex(0)), std::invalid_argument);
   EXPECT_THROW(static_cast<void>(io::duplex((std::size_t{1} << 30U) + 1)), std::invalid_argument);
 }
 
-TEST(duplex, says_what_its_ends_are_told) {
+TEST(duplex, reports_would_block_shutdown_and_close) {
   run([]() -> task<> {
     std::array<std::byte, 8> buffer;
     auto [ours, theirs] = io::duplex(4);
@@ -111,7 +111,7 @@ task<> writes_in_vain(duplex_end& at, std::error_code expected) {
       << (put.has_value() ? "written" : put.error().message());
 }
 
-TEST(duplex, a_close_wakes_who_waits_at_either_end) {
+TEST(duplex, close_wakes_waiters_at_both_ends) {
   on_one_worker([]() -> task<> {
     auto [ours, theirs] = io::duplex(1);
     EXPECT_TRUE(ours.try_write(bytes_of("x")).has_value());
@@ -161,7 +161,7 @@ TEST(duplex, is_a_case_of_a_select) {
 }
 
 /// The cancellation arrives at the last operation of a turn.
-TEST(duplex, a_read_at_the_end_of_its_turn_loses_no_byte) {
+TEST(duplex, read_cancelled_at_the_end_of_its_turn_loses_no_byte) {
   on_one_worker([]() -> task<> {
     auto [ours, theirs] = io::duplex(1000);
     const std::string text = pattern(300);
@@ -213,7 +213,7 @@ TEST(copies, go_until_the_end_or_the_limit) {
 }
 
 /// client <-> ours | theirs' copy_both | server: each side finishes at its own time.
-TEST(copies, both_ways_pass_on_each_end_and_go_on) {
+TEST(copies, both_ways_forward_an_end_and_continue_the_other_direction) {
   run([]() -> task<> {
     auto [client, near] = io::duplex(100);
     auto [far, server] = io::duplex(10);
@@ -252,7 +252,7 @@ struct closing_stream {
   int times = 0;
 };
 
-TEST(copies, both_ways_pass_on_each_end_as_it_can_be_said) {
+TEST(copies, both_ways_accept_each_return_type_of_shutdown_write) {
   run([]() -> task<> {
     closing_stream<result<void>> at_once;
     closing_stream<task<void>> later;
@@ -266,7 +266,7 @@ TEST(copies, both_ways_pass_on_each_end_as_it_can_be_said) {
   });
 }
 
-TEST(duplex, nothing_is_written_after_the_own_end_of_writing) {
+TEST(duplex, write_after_the_end_of_writing_fails_with_broken_pipe) {
   io::detail::duplex_core& core = *io::detail::duplex_core::make(4);
   io::detail::duplex_pipe& pipe = core.read_by(0);
   core::wait_node me;

@@ -91,7 +91,7 @@ TEST(span_reader, that_moves_many_bytes_gives_the_turn_up_sooner) {
     }).join();
 }
 
-TEST(span_reader, is_a_source_of_whatever_takes_a_reader) {
+TEST(span_reader, can_be_read_by_a_buffered_reader) {
   run([]() -> task<> {
     span_reader text("one\ntwo\nthree");
     io::buffered_reader<span_reader> in(text, 16);
@@ -118,7 +118,7 @@ TEST(null_writer, takes_and_counts_all) {
   });
 }
 
-TEST(skip, leaves_what_comes_behind) {
+TEST(skip, leaves_the_bytes_that_follow) {
   run([]() -> task<> {
     for (const std::size_t unwanted : {0U, 1U, 4095U, 4096U, 4097U, 10'000U}) {
       const std::string text = std::string(unwanted, 'x') + "wanted";
@@ -132,7 +132,7 @@ TEST(skip, leaves_what_comes_behind) {
   });
 }
 
-TEST(skip, says_when_there_was_less) {
+TEST(skip, reports_an_early_end_as_an_error) {
   run([]() -> task<> {
     span_reader from("abc");
     const result<void> skipped = co_await io::skip(from, ~std::uint64_t{0});

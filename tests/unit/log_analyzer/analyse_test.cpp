@@ -31,7 +31,7 @@ std::string printed(const totals& all, std::size_t top) {
   return written([&](std::FILE* to) { print(all, top, to); });
 }
 
-TEST(analyse, is_what_one_thread_finds_however_it_is_cut) {
+TEST(analyse, gives_the_same_result_for_any_threads_and_block_size) {
   const std::string log = made(300'000, 7);
   const std::string plain = printed(analyse_plainly(log), 1000);
   EXPECT_NE(plain.find("malformed"), std::string::npos);
@@ -43,7 +43,7 @@ TEST(analyse, is_what_one_thread_finds_however_it_is_cut) {
   }
 }
 
-TEST(analyse, of_nothing_and_of_a_last_line_without_an_end) {
+TEST(analyse, accepts_an_empty_log_and_a_last_line_without_an_end) {
   EXPECT_EQ(printed(analyse("", 2), 10), "lines 0, malformed 0, clients 0, requests 0, bytes 0, errors 0\n");
   const char* const two = "x\na - - [x] \"GET /\" 500 3";
   EXPECT_EQ(printed(analyse(two, 2), 10),
@@ -51,7 +51,7 @@ TEST(analyse, of_nothing_and_of_a_last_line_without_an_end) {
             "a requests 1 bytes 3 errors 1 largest 3\n");
 }
 
-TEST(analyse, those_with_as_many_requests_come_by_name) {
+TEST(analyse, sorts_clients_with_equal_requests_by_name) {
   const char* const log =
       "b - - [x] \"GET /\" 200 1\n"
       "c - - [x] \"GET /\" 200 1\n"
@@ -63,7 +63,7 @@ TEST(analyse, those_with_as_many_requests_come_by_name) {
             "a requests 1 bytes 1 errors 0 largest 1\n");
 }
 
-TEST(generated, is_the_same_for_a_seed) {
+TEST(generated_log, is_the_same_for_a_seed) {
   EXPECT_EQ(made(10'000, 3), made(10'000, 3));
   EXPECT_NE(made(10'000, 3), made(10'000, 4));
   EXPECT_GE(made(10'000, 3).size(), 10'000U);

@@ -7,7 +7,7 @@
 namespace log_analyzer::log_line_test {
 namespace {
 
-TEST(log_line, a_request) {
+TEST(log_line, parses_client_status_and_bytes_of_a_request) {
   request r;
   ASSERT_TRUE(
       parse(R"(10.0.0.1 - bob [20/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 404 512 "-" "curl/8.5.0")", r));
@@ -23,13 +23,13 @@ TEST(log_line, the_common_format_has_no_agent) {
   EXPECT_EQ(r.bytes, 7U);
 }
 
-TEST(log_line, nothing_was_sent) {
+TEST(log_line, parses_a_dash_as_zero_bytes) {
   request r;
   ASSERT_TRUE(parse(R"(a - - [x] "GET / HTTP/1.1" 304 - "-" "-")", r));
   EXPECT_EQ(r.bytes, 0U);
 }
 
-TEST(log_line, quotes_inside_of_quotes) {
+TEST(log_line, accepts_escaped_quotes_in_the_request) {
   request r;
   ASSERT_TRUE(parse(R"(a - - [x] "GET /\"b\" HTTP/1.1" 200 1)", r));
   EXPECT_EQ(r.status, 200U);
@@ -38,7 +38,7 @@ TEST(log_line, quotes_inside_of_quotes) {
   EXPECT_FALSE(parse(R"(a - - [x] "GET /b\" 200 1)", r)) << "the quote has no end";
 }
 
-TEST(log_line, what_is_none) {
+TEST(log_line, refuses_malformed_lines) {
   request r;
   const char* const whole = R"(a - - [x] "GET / HTTP/1.1" 200 15 "-")";
   const std::string_view line(whole);

@@ -89,7 +89,7 @@ task<> vectored() {
   EXPECT_EQ(cost(before), 3) << "read_v";
 }
 
-TEST(charge, vectored_ones_cost_what_all_parts_have) {
+TEST(charge, vectored_operations_cost_the_sum_of_their_parts) {
   runtime rt(with_workers(1));
   rt.spawn(vectored()).join();
 }

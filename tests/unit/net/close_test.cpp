@@ -64,7 +64,7 @@ void fill(unix_stream& to) {
 /// More than the system still moves out of a full socket: a write of it waits.
 const std::vector<std::byte> more_than_fits(1'000'000);
 
-TEST(close, wakes_who_reads_and_who_writes) {
+TEST(close, wakes_a_reader_and_a_writer) {
   on_one_worker([]() -> task<> {
     auto [near, far] = co_await connected();
     co_await fill_up(near);
@@ -100,7 +100,7 @@ TEST(close, wakes_who_reads_and_who_writes) {
 }
 
 // A read that waits without a try, since the last read has taken all bytes, is woken as well.
-TEST(close, wakes_who_has_read_all) {
+TEST(close, wakes_a_reader_that_has_read_all_bytes) {
   on_one_worker([]() -> task<> {
     auto [near, far] = co_await connected();
     std::array<std::byte, 16> buffer;
@@ -112,7 +112,7 @@ TEST(close, wakes_who_has_read_all) {
   });
 }
 
-TEST(close, wakes_who_accepts) {
+TEST(close, wakes_an_acceptor) {
   on_one_worker([]() -> task<> {
     tcp_listener listener = demand(tcp_listener::bind(endpoint::loopback_v4(0)));
     const endpoint at = demand(listener.local_endpoint());
@@ -123,7 +123,7 @@ TEST(close, wakes_who_accepts) {
   });
 }
 
-TEST(close, wakes_who_waits_for_datagrams) {
+TEST(close, wakes_a_receiver_of_datagrams) {
   on_one_worker([]() -> task<> {
     udp_socket socket = demand(udp_socket::bind(endpoint::loopback_v4(0)));
     std::array<std::byte, 16> buffer;
@@ -137,7 +137,7 @@ TEST(close, wakes_who_waits_for_datagrams) {
   });
 }
 
-TEST(close, wakes_who_waits_at_unix_sockets) {
+TEST(close, wakes_waiters_of_unix_sockets) {
   on_one_worker([]() -> task<> {
     auto [near, far] = demand(unix_stream::pair());
     fill(near);
@@ -184,7 +184,7 @@ TEST(close, is_never_missed) {
     }).join();
 }
 
-TEST(close, leaves_the_number_alone_until_the_last_owner_goes) {
+TEST(close, keeps_the_descriptor_until_the_last_owner_is_destroyed) {
   run([]() -> task<> {
     auto [near, far] = co_await connected();
     const std::size_t files = open_files();

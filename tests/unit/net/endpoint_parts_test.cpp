@@ -34,7 +34,7 @@ TEST(EndpointParts, are_those_of_the_bytes_that_it_was_made_from) {
   EXPECT_EQ(endpoint::v6(six, 443).scope(), 0U);
 }
 
-TEST(EndpointParts, stay_with_another_port) {
+TEST(EndpointParts, stay_the_same_with_another_port) {
   EXPECT_EQ(endpoint::v6(six, 443, 7).with_port(1), endpoint::v6(six, 1, 7));
   EXPECT_EQ(endpoint::v4(four, 80).with_port(0), endpoint::v4(four, 0));
 }
@@ -56,7 +56,7 @@ TEST(EndpointParts, have_an_order) {
   }
 }
 
-TEST(EndpointParts, make_it_a_key) {
+TEST(EndpointParts, make_an_endpoint_usable_as_a_map_key) {
   std::unordered_set<endpoint> all;
   std::map<endpoint, int> ordered;
   for (std::uint16_t port = 0; port < 1000; ++port) {

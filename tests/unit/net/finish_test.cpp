@@ -105,7 +105,7 @@ TEST(finish, says_that_the_limit_was_reached_when_the_peer_goes_on) {
   });
 }
 
-TEST(finish, tells_a_reset_of_the_peer) {
+TEST(finish, reports_a_reset_by_the_peer) {
   on_one_worker([]() -> task<> {
     auto [near, far] = co_await connected();
     auto finishing = spawn(near.finish(30s));

@@ -90,7 +90,7 @@ task<io::result<int>> make(attempts& all, endpoint to) {
   co_return static_cast<int>(to.port());
 }
 
-TEST_P(happy_eyeballs, begin_and_end_when_they_should) {
+TEST_P(happy_eyeballs, attempts_begin_and_end_at_the_planned_times) {
   testing::virtual_clock clock;
   runtime rt(with_workers(1), clock);
   const row& plan = GetParam();

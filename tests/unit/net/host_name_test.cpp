@@ -131,7 +131,7 @@ TEST(host_name, of_localhost_has_an_address_of_the_wanted_family) {
   from_every_source(local_names, address_family::v6, expect_only("[::1]:80"));
 }
 
-TEST(host_name, resembles_a_number_or_localhost_and_is_a_name) {
+TEST(host_name, is_a_name_when_it_only_resembles_a_number_or_localhost) {
   for (const char* name :
        {"0x7g", "1a", "x1", "a.1.test", "0x.test", "localhost.test", "alocalhost", "localhosts"}) {
     EXPECT_TRUE(net::detail::is_well_formed(name)) << name;

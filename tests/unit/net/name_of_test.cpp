@@ -168,7 +168,7 @@ TEST(name_of, refuses_name_servers_that_cannot_be_asked) {
   });
 }
 
-TEST(name_of, takes_plain_names_alone) {
+TEST(name_of, accepts_plain_names_only) {
   for (const char* name : {"a.test", "A-1.b_c.test", "x", "a.test."}) {
     EXPECT_TRUE(net::detail::is_plain_name(name)) << name;
   }

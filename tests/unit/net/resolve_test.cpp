@@ -73,7 +73,7 @@ task<void> no_names() {
   }
 }
 
-TEST(resolve, what_is_no_name_is_not_asked_for) {
+TEST(resolve, refuses_invalid_names_without_a_question) {
   runtime rt(with_workers(1));
   rt.block_on(no_names());
 }
@@ -87,7 +87,7 @@ TEST(resolve, refuses_name_servers_that_cannot_be_asked) {
   EXPECT_EQ(resolved("a.test", how).error(), std::errc::invalid_argument);
 }
 
-TEST(resolve, knows_this_host_whoever_is_asked) {
+TEST(resolve, resolves_localhost_by_every_name_source) {
   for (const name_source by : {name_source::automatic, name_source::system, name_source::name_servers}) {
     if (by == name_source::name_servers && !net::detail::can_ask_name_servers()) continue;
     resolve_options how;
@@ -110,7 +110,7 @@ std::ostream& operator<<(std::ostream& out, const sources_row& r) { return out <
 
 class name_sources : public ::testing::TestWithParam<sources_row> {};
 
-TEST_P(name_sources, are_read) {
+TEST_P(name_sources, are_simple_if_they_are_files_and_name_servers_only) {
   EXPECT_EQ(net::detail::only_files_and_name_servers(GetParam().text), GetParam().are_simple);
 }
 
@@ -170,7 +170,7 @@ std::ostream& operator<<(std::ostream& out, const answer_row& r) { return out <<
 
 class name_server_answers : public ::testing::TestWithParam<answer_row> {};
 
-TEST_P(name_server_answers, are_told) {
+TEST_P(name_server_answers, become_addresses_or_errors) {
   ROTA_NEEDS_NAME_SERVERS();
   const answer_row& row = GetParam();
   beside_a_name_server([&](name_server& server) -> task<> {
@@ -210,7 +210,7 @@ INSTANTIATE_TEST_SUITE_P(
                       answer_row{"refused", address_family::v4, {}, resolve_errc::try_again}),
     [](const auto& one) { return std::to_string(one.index) + "_" + one.param.name; });
 
-TEST(name_servers, are_asked_by_tcp_for_what_is_large) {
+TEST(name_servers, are_asked_by_tcp_when_the_answer_is_large) {
   ROTA_NEEDS_NAME_SERVERS();
   beside_a_name_server([](name_server& server) -> task<> {
     resolve_options how = by(server);
@@ -237,7 +237,7 @@ TEST(name_servers, that_do_not_answer_are_waited_for_no_longer_than_asked) {
   });
 }
 
-TEST(name_servers, that_say_half_of_it_have_not_answered) {
+TEST(name_servers, that_send_a_truncated_answer_have_not_answered) {
   ROTA_NEEDS_NAME_SERVERS();
   beside_a_name_server([](name_server& server) -> task<> {
     resolve_options how = by(server);
@@ -249,7 +249,7 @@ TEST(name_servers, that_say_half_of_it_have_not_answered) {
   });
 }
 
-TEST(name_servers, that_are_not_there_are_told) {
+TEST(name_servers, that_are_unreachable_give_an_error) {
   ROTA_NEEDS_NAME_SERVERS();
   run([]() -> task<> {
     resolve_options how;
@@ -264,7 +264,7 @@ TEST(name_servers, that_are_not_there_are_told) {
   });
 }
 
-TEST(name_servers, come_one_after_the_other) {
+TEST(name_servers, are_tried_one_after_the_other) {
   ROTA_NEEDS_NAME_SERVERS();
   beside_a_name_server([](name_server& server) -> task<> {
     resolve_options how = by(server);
@@ -279,7 +279,7 @@ TEST(name_servers, come_one_after_the_other) {
   });
 }
 
-TEST(name_servers, are_forgotten_when_the_question_is_cancelled) {
+TEST(name_servers, leave_no_socket_open_when_the_question_is_cancelled) {
   ROTA_NEEDS_NAME_SERVERS();
   beside_a_name_server([](name_server& server) -> task<> {
     const std::size_t before = open_files();
@@ -309,7 +309,7 @@ TEST(name_servers, are_asked_many_things_at_once) {
   });
 }
 
-TEST(name_servers, are_asked_for_a_connection) {
+TEST(name_servers, are_asked_by_connect) {
   ROTA_NEEDS_NAME_SERVERS();
   beside_a_name_server([](name_server& server) -> task<> {
     net::connect_options how;

@@ -207,7 +207,7 @@ std::ostream& operator<<(std::ostream& out, const failure_row& r) { return out <
 
 class system_failures : public ::testing::TestWithParam<failure_row> {};
 
-TEST_P(system_failures, are_told) {
+TEST_P(system_failures, are_returned_as_errors) {
   const failure_row& row = GetParam();
   resolver system({.said = row.both, .questions = 3}, {.said = row.four}, {.said = row.six});
   const addresses got = answered(system, question_of());

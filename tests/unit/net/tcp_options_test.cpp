@@ -101,7 +101,7 @@ TEST(tcp_options, out_of_range_are_refused_and_change_nothing) {
   });
 }
 
-TEST(tcp_options, of_the_builder_are_those_of_its_listener_and_of_what_it_accepts) {
+TEST(tcp_options, of_the_builder_apply_to_the_listener_and_to_accepted_streams) {
   run([]() -> task<> {
     tcp_socket building = demand(tcp_socket::open(address_family::v4));
     building.reuse_address(true).reuse_port(true).receive_buffer(20'000).send_buffer(30'000).nodelay(true);
@@ -143,7 +143,7 @@ TEST(tcp_options, of_the_builder_are_those_of_its_listener_and_of_what_it_accept
   });
 }
 
-TEST(tcp_options, of_the_builder_tell_the_first_failure_at_the_end) {
+TEST(tcp_options, of_the_builder_report_the_first_failure_at_the_end) {
   run([]() -> task<> {
     EXPECT_EQ(tcp_socket::open(address_family::any).error(), std::errc::invalid_argument);
     tcp_socket building = demand(tcp_socket::open(address_family::v6));

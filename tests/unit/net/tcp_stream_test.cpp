@@ -72,7 +72,7 @@ TEST(vectored, writes_and_reads_are_as_if_of_one_piece) {
   });
 }
 
-TEST(vectored, of_nothing_are_nothing) {
+TEST(vectored, reads_and_writes_without_bytes_return_zero) {
   run([]() -> task<> {
     auto [near, far] = co_await connected();
     const std::array<std::span<const std::byte>, 3> none{};
@@ -90,7 +90,7 @@ TEST(vectored, of_nothing_are_nothing) {
   });
 }
 
-TEST(a_stream, shows_what_comes_before_it_is_read) {
+TEST(a_stream, peeks_at_bytes_without_consuming_them) {
   on_one_worker([]() -> task<> {
     auto [near, far] = co_await connected();
     std::array<std::byte, 16> buffer;
@@ -111,7 +111,7 @@ TEST(a_stream, shows_what_comes_before_it_is_read) {
   });
 }
 
-TEST(a_stream, says_when_it_is_ready) {
+TEST(a_stream, reports_when_it_is_readable_and_writable) {
   on_one_worker([]() -> task<> {
     auto [near, far] = co_await connected();
     const result<void> room = co_await near.writable();
@@ -175,7 +175,7 @@ TEST(a_stream, is_adopted_and_released) {
 }
 
 // Each of the three calls sends the text without a terminating zero.
-TEST(a_stream, takes_a_text) {
+TEST(a_stream, sends_a_text_without_its_terminating_zero) {
   run([]() -> task<> {
     auto [near, far] = co_await connected();
     const std::string text = "two, ";
@@ -202,7 +202,7 @@ TEST(a_stream, takes_a_text) {
   });
 }
 
-TEST(a_stream, is_not_made_of_what_is_none) {
+TEST(a_stream, refuses_to_adopt_a_descriptor_of_another_kind) {
   run([]() -> task<> {
     int both[2];
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, both), 0);
@@ -221,7 +221,7 @@ TEST(a_stream, is_not_made_of_what_is_none) {
   EXPECT_EQ(::close(fd), 0);
 }
 
-TEST(a_stream, is_made_of_its_halves_again) {
+TEST(a_stream, is_reunited_only_from_its_own_halves) {
   run([]() -> task<> {
     auto [near, far] = co_await connected();
     auto [reader, writer] = std::move(near).split();
@@ -302,7 +302,7 @@ TEST(a_listener, is_a_case_of_a_select) {
   });
 }
 
-TEST(a_listener, tries_and_is_adopted) {
+TEST(a_listener, supports_try_accept_and_adopt) {
   run([]() -> task<> {
     tcp_listener listener = demand(tcp_listener::bind(endpoint::loopback_v4(0)));
     const auto none = listener.try_accept();

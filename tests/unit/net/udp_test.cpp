@@ -29,7 +29,7 @@ int option(int fd, int level, int name) {
   return value;
 }
 
-TEST(udp, datagrams_say_who_sent_them) {
+TEST(udp, datagrams_carry_the_address_of_their_sender) {
   run([]() -> task<> {
     udp_socket one = bound();
     udp_socket two = bound();
@@ -51,7 +51,7 @@ TEST(udp, datagrams_say_who_sent_them) {
   });
 }
 
-TEST(udp, is_bound_where_a_text_says) {
+TEST(udp, binds_to_an_address_given_as_text) {
   run([]() -> task<> {
     auto four = net::udp_socket::bind("127.0.0.1:0");
     EXPECT_TRUE(four.has_value() && four->local_endpoint().value().is_loopback());
@@ -65,7 +65,7 @@ TEST(udp, is_bound_where_a_text_says) {
   });
 }
 
-TEST(udp, a_receive_waits_and_a_cancelled_one_takes_nothing) {
+TEST(udp, a_cancelled_receive_consumes_no_datagram) {
   on_one_worker([]() -> task<> {
     udp_socket one = bound();
     udp_socket two = bound();
@@ -119,7 +119,7 @@ TEST(udp, a_connected_socket_has_one_peer) {
   });
 }
 
-TEST(udp, a_socket_that_is_disconnected_is_where_it_was) {
+TEST(udp, a_disconnected_socket_keeps_its_local_address) {
   run([]() -> task<> {
     udp_socket sender = bound();
     for (const endpoint& at :
@@ -143,7 +143,7 @@ TEST(udp, a_socket_that_is_disconnected_is_where_it_was) {
   });
 }
 
-TEST(udp, a_peer_that_does_not_listen_is_told_once) {
+TEST(udp, an_unreachable_peer_is_reported_once) {
   run([]() -> task<> {
     udp_socket one = bound();
     endpoint nobody;
@@ -163,7 +163,7 @@ TEST(udp, a_peer_that_does_not_listen_is_told_once) {
   });
 }
 
-TEST(udp, what_does_not_fit_is_cut_and_a_batch_says_so) {
+TEST(udp, a_datagram_larger_than_the_buffer_is_truncated) {
   run([]() -> task<> {
     udp_socket one = bound();
     udp_socket two = bound();
@@ -226,7 +226,7 @@ TEST(udp, batches_carry_many) {
   });
 }
 
-TEST(udp, a_group_hears_what_is_sent_to_it) {
+TEST(udp, a_multicast_group_receives_what_is_sent_to_it) {
   const unsigned lo = ::if_nametoindex("lo");
   run(
       [](unsigned by) -> task<> {

@@ -108,7 +108,7 @@ TEST_F(unix_sockets, talk_by_an_abstract_name) {
   });
 }
 
-TEST_F(unix_sockets, leave_a_file_of_another_alone) {
+TEST_F(unix_sockets, do_not_unlink_a_file_that_they_did_not_create) {
   run([this]() -> task<> {
     const std::string file = path("taken");
     {
@@ -126,7 +126,7 @@ TEST_F(unix_sockets, leave_a_file_of_another_alone) {
   });
 }
 
-TEST_F(unix_sockets, leave_their_file_to_who_takes_the_descriptor) {
+TEST_F(unix_sockets, keep_their_file_when_the_descriptor_is_released) {
   run([this]() -> task<> {
     int fd = -1;
     {
@@ -158,7 +158,7 @@ TEST_F(unix_sockets, keep_their_file_when_a_fork_ends) {
 }
 
 /// The system accepts a path without space for a terminating zero.
-TEST_F(unix_sockets, others_may_have_the_longest_path_there_can_be) {
+TEST_F(unix_sockets, adopted_sockets_may_have_a_path_of_maximal_length) {
   run([this]() -> task<> {
     std::string longest = path("");
     longest.resize(unix_endpoint::most + 1, 'x');
@@ -213,7 +213,7 @@ TEST_F(unix_sockets, a_full_queue_makes_a_connect_wait) {
 }
 
 // Also where the read yields first, which it does after 127 reads that end at once.
-TEST_F(unix_sockets, a_read_with_a_name_reads_each_time) {
+TEST_F(unix_sockets, a_stored_read_reads_again_on_each_await) {
   run([]() -> task<> {
     auto [one, two] = demand(unix_stream::pair());
     std::array<std::byte, 1> out{};
@@ -230,7 +230,7 @@ TEST_F(unix_sockets, a_read_with_a_name_reads_each_time) {
   });
 }
 
-TEST_F(unix_sockets, a_write_with_a_name_says_each_time_what_it_has_sent_then) {
+TEST_F(unix_sockets, a_stored_write_returns_the_bytes_sent_by_each_await) {
   run([]() -> task<> {
     auto [one, two] = demand(unix_stream::pair());
     auto all = one.write_all(bytes_of("abc"));

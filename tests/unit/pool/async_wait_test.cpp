@@ -60,7 +60,7 @@ TEST(async_wait, by_id_ends_when_the_work_is_over) {
   EXPECT_EQ(end_of(s, again), "over") << "a handle keeps it";
 }
 
-TEST(async_wait, by_id_reserved_waits_for_the_work_that_comes) {
+TEST(async_wait, by_reserved_id_waits_for_the_job_submitted_later) {
   manual_scheduler s;
   thread_pool p({.max_threads = 1});
   const work_id id = p.reserve();
@@ -109,7 +109,7 @@ TEST(async_wait, that_is_cancelled_leaves_the_work_alone) {
   EXPECT_EQ(queued.status(), work_status::succeeded);
 }
 
-TEST(async_wait, that_is_late_leaves_the_work_alone_and_can_be_made_again) {
+TEST(async_wait, that_times_out_leaves_the_job_alone_and_can_be_repeated) {
   manual_scheduler s;
   thread_pool p({.max_threads = 1});
   blocker busy(p, {.group = "g"});
@@ -172,7 +172,7 @@ TEST(async_wait, under_a_shield_is_not_cancelled) {
 
 // ---- lists ------------------------------------------------------------------------------------------------
 
-TEST(async_wait, by_list_waits_for_all_and_names_those_that_are_not_there) {
+TEST(async_wait, by_list_waits_for_all_and_returns_the_unknown_ids) {
   manual_scheduler s;
   thread_pool p({.max_threads = 3});
   blocker a(p);
@@ -192,7 +192,7 @@ TEST(async_wait, by_list_waits_for_all_and_names_those_that_are_not_there) {
   EXPECT_EQ(end_of(s, waits), std::vector{unknown});
 }
 
-TEST(async_wait, any_gives_the_one_that_is_over) {
+TEST(async_wait, any_returns_the_id_of_a_job_that_has_ended) {
   manual_scheduler s;
   thread_pool p({.max_threads = 2});
   blocker a(p);
@@ -213,7 +213,7 @@ TEST(async_wait, any_gives_the_one_that_is_over) {
 
 // ---- groups, and the pool ---------------------------------------------------------------------------------
 
-TEST(async_wait, of_a_group_ends_when_the_last_below_it_is_over) {
+TEST(async_wait, of_a_group_ends_when_the_last_job_of_its_subgroups_ends) {
   manual_scheduler s;
   thread_pool p({.max_threads = 2});
   p.relate("above", "below");
@@ -235,7 +235,7 @@ TEST(async_wait, of_a_group_ends_when_the_last_below_it_is_over) {
   end_of(s, above_too);
 }
 
-TEST(async_wait, of_a_group_has_seen_it_empty_though_another_member_comes_before_the_task_looks) {
+TEST(async_wait, of_a_group_ends_although_a_member_joins_before_the_task_resumes) {
   manual_scheduler s;
   thread_pool p({.max_threads = 1});
   auto first = std::make_unique<blocker>(p, work_options{.group = "g"});
@@ -248,7 +248,7 @@ TEST(async_wait, of_a_group_has_seen_it_empty_though_another_member_comes_before
   EXPECT_TRUE(waits.is_done());
 }
 
-TEST(async_wait, of_a_group_ends_when_what_is_left_is_no_longer_below_it) {
+TEST(async_wait, of_a_group_ends_when_unrelate_removes_the_last_subgroup) {
   manual_scheduler s;
   thread_pool p({.max_threads = 1});
   p.relate("above", "below");
@@ -282,7 +282,7 @@ TEST(async_wait, until_idle_counts_what_is_submitted_meanwhile) {
   EXPECT_TRUE(at_once.is_done());
 }
 
-TEST(async_wait, until_idle_looks_again_when_it_was_woken_by_an_earlier_moment) {
+TEST(async_wait, until_idle_checks_again_after_a_stale_wakeup) {
   // In each round the pool becomes idle and then busy again while the task checks it.
   runtime rt({.workers = 1});
   thread_pool p({.max_threads = 2});
@@ -330,7 +330,7 @@ TEST(async_wait, fetches_by_id_once) {
   EXPECT_EQ(end_of(s, second), -1);
 }
 
-TEST(async_wait, fetches_a_list_and_a_group_in_order_or_nothing) {
+TEST(async_wait, fetches_a_list_or_a_group_in_order_and_all_or_nothing) {
   manual_scheduler s;
   thread_pool p({.max_threads = 1});
   std::vector<work_id> ids;
@@ -410,7 +410,7 @@ TEST(async_wait, in_a_job_for_itself_would_deadlock) {
   EXPECT_EQ(job.fetch().value(), std::vector<std::string>(5, "would deadlock"));
 }
 
-TEST(async_wait, in_a_select_beside_what_is_ready_would_deadlock_as_well) {
+TEST(async_wait, in_a_select_with_a_ready_case_would_deadlock_as_well) {
   thread_pool p({.max_threads = 1});
   auto job = p.submit([&]() -> task<int> {
     auto [to, from] = channel::bounded<int>(1);
@@ -486,7 +486,7 @@ TEST(async_wait, by_tasks_of_a_runtime_that_is_shut_down_leaves_the_works_alone)
   EXPECT_EQ(busy.handle().status(), work_status::running);
 }
 
-TEST(async_wait, by_many_tasks_meets_ends_and_cancellations) {
+TEST(async_wait, by_many_tasks_races_with_ends_and_cancellations) {
   runtime rt({.workers = 2});
   thread_pool p({.max_threads = 2});
   for (int round = 0; round < 300; ++round) {
@@ -529,7 +529,7 @@ std::string cause_of(Wait wait) {
   return end_of(s, late);
 }
 
-TEST(async_wait, ends_with_the_deadline_that_has_called_off_the_work) {
+TEST(async_wait, times_out_when_the_job_ends_after_the_deadline) {
   EXPECT_EQ(cause_of([](thread_pool& p, work<void>& w) -> task<> {
               static_cast<void>(co_await p.async_wait(w.id()));
             }),
@@ -547,7 +547,7 @@ TEST(async_wait, ends_with_the_deadline_that_has_called_off_the_work) {
             "timed out");
 }
 
-TEST(async_wait, of_a_handle_ends_with_the_deadline_that_has_called_off_the_work) {
+TEST(async_wait, of_a_handle_times_out_when_the_job_ends_after_the_deadline) {
   EXPECT_EQ(cause_of([](thread_pool& /*p*/, work<void>& w) -> task<> { co_await w; }), "timed out");
   EXPECT_EQ(cause_of([](thread_pool& /*p*/, work<void>& w) -> task<> { co_await w.detached_wait(); }),
             "timed out");

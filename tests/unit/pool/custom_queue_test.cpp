@@ -77,7 +77,7 @@ class custom_queue_test : public ::testing::Test {
   custom_work_queue queue_{custom_queue::of<moody_queue>()};
 };
 
-TEST_F(custom_queue_test, what_was_put_in_comes_out_as_the_queue_says) {
+TEST_F(custom_queue_test, items_come_out_in_the_order_of_the_custom_queue) {
   for (const int priority : {1, 3, 2}) queue_.set(made_.make(priority));
   EXPECT_EQ(queue_.size(), 3U);
   EXPECT_EQ(queue_.steal({}), &made_[2]);
@@ -116,7 +116,7 @@ TEST_F(custom_queue_test, what_the_queue_refused_can_be_stolen_discarded_and_rem
   EXPECT_EQ(queue_.size(), 0U);
 }
 
-TEST_F(custom_queue_test, a_set_that_keeps_the_work_and_throws_is_believed) {
+TEST_F(custom_queue_test, a_set_that_throws_after_it_stored_the_job_keeps_it_once) {
   mood.set_throws_late = true;
   for (const int priority : {1, 2}) queue_.set(made_.make(priority));
   EXPECT_EQ(queue_.taken_over(), 0U);
@@ -178,14 +178,14 @@ TEST_F(custom_queue_test, a_discard_that_throws_gives_nothing_this_time) {
   EXPECT_EQ(queue_.discard(), &made_[1]);
 }
 
-TEST_F(custom_queue_test, a_name_that_the_queue_refused_takes_no_room) {
+TEST_F(custom_queue_test, a_refused_job_leaves_no_name_behind) {
   mood.set_throws = true;
   for (int i = 0; i < 10; ++i) queue_.set(made_.make(0));
   EXPECT_EQ(queue_.names(), 0U);
   EXPECT_EQ(drain(queue_, way::get).size(), 10U);
 }
 
-TEST_F(custom_queue_test, what_was_removed_is_passed_over) {
+TEST_F(custom_queue_test, a_removed_item_is_skipped) {
   for (int i = 0; i < 4; ++i) queue_.set(made_.make(0));
   queue_.remove(made_[1]);
   queue_.remove(made_[3]);
@@ -195,7 +195,7 @@ TEST_F(custom_queue_test, what_was_removed_is_passed_over) {
   EXPECT_EQ(drain(queue_, way::get), (ids{4, 1}));
 }
 
-TEST_F(custom_queue_test, what_was_removed_may_be_put_in_again_before_its_name_comes_out) {
+TEST_F(custom_queue_test, a_removed_item_may_be_inserted_again_before_it_is_skipped) {
   for (int i = 0; i < 3; ++i) queue_.set(made_.make(0));
   queue_.remove(made_[2]);
   queue_.set(made_[2]);
@@ -209,7 +209,7 @@ struct loses_some : sorted_deque {
   }
 };
 
-TEST(custom_queue, what_the_queue_has_lost_is_found) {
+TEST(custom_queue, jobs_that_the_queue_has_lost_are_recovered) {
   items made;
   custom_work_queue queue(custom_queue::of<loses_some>());
   for (int round = 0; round < 3; ++round) {
@@ -226,7 +226,7 @@ TEST(custom_queue, what_the_queue_has_lost_is_found) {
   }
 }
 
-TEST(custom_queue, a_constructor_that_throws_is_heard) {
+TEST(custom_queue, an_exception_of_the_constructor_is_rethrown) {
   struct refuses : sorted_deque {
     refuses() { throw std::runtime_error("no"); }
   };
@@ -307,12 +307,12 @@ void get_two() {
   static_cast<void>(queue.get({}));
 }
 
-TEST(custom_queue_death, a_work_that_comes_twice) {
+TEST(custom_queue_death, a_queue_that_returns_a_job_twice_ends_the_program) {
   EXPECT_DEATH(get_two<gives_the_first_again>(),
                "a custom queue gave out a work that is not in it, or gave it out twice");
 }
 
-TEST(custom_queue_death, a_work_that_comes_again_when_its_place_is_anothers) {
+TEST(custom_queue_death, a_queue_that_returns_a_job_of_a_reused_slot_ends_the_program) {
   EXPECT_DEATH(
       {
         items made;
@@ -325,7 +325,7 @@ TEST(custom_queue_death, a_work_that_comes_again_when_its_place_is_anothers) {
       "a custom queue gave out a work that is not in it, or gave it out twice");
 }
 
-TEST(custom_queue_death, a_work_that_was_never_put_in) {
+TEST(custom_queue_death, a_queue_that_invents_a_job_ends_the_program) {
   EXPECT_DEATH(get_two<invents_a_work>(), "a custom queue gave out a work that was never put in");
 }
 

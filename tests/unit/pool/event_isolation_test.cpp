@@ -131,7 +131,7 @@ std::vector<work_status> scene(thread_pool& p, const listening& witness, gate& l
 
 class event_isolation : public ::testing::TestWithParam<event> {};
 
-TEST_P(event_isolation, a_handler_that_throws_disturbs_nobody) {
+TEST_P(event_isolation, a_handler_that_throws_does_not_affect_other_observers) {
   const event bad = GetParam();
   gate lost;
   thread_pool p({.max_threads = 1,
@@ -196,7 +196,7 @@ std::vector<event> all_events() {
 std::string name_of(const ::testing::TestParamInfo<event>& which) { return names[at(which.param)]; }
 INSTANTIATE_TEST_SUITE_P(of_each, event_isolation, ::testing::ValuesIn(all_events()), name_of);
 
-TEST(event_isolation_of_others, what_callbacks_hooks_and_filters_throw_is_told) {
+TEST(error_events, report_exceptions_of_callbacks_hooks_and_filters) {
   std::vector<error_from> told;
   {
     thread_pool p(
@@ -275,7 +275,7 @@ TEST(running_changed, tells_how_many_threads_run_works) {
   EXPECT_EQ(seen.steps().back(), (std::pair{1U, 0U}));
 }
 
-TEST(running_changed, a_thread_that_goes_on_at_once_is_told_of_once) {
+TEST(running_changed, is_reported_once_for_a_thread_that_runs_jobs_in_a_row) {
   thread_pool p({.max_threads = 1});
   const chain seen(p);
   {

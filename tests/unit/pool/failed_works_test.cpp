@@ -73,7 +73,7 @@ TEST(failed_works, have_the_root_of_a_failure_that_they_share) {
   EXPECT_NE(all[2].error.find("first"), std::string::npos);
 }
 
-TEST(failed_works, are_not_those_that_were_called_off_or_are_tried_again) {
+TEST(failed_works, exclude_cancelled_stopped_and_retried_jobs) {
   thread_pool p(quiet());
   {
     const blocker busy(p);
@@ -113,7 +113,7 @@ TEST(failed_works, are_cleared_one_by_one_and_all_at_once) {
   EXPECT_EQ(after.status(), work_status::failed) << "what `after` needs is kept apart";
 }
 
-TEST(failed_works, are_the_last_ones_and_their_texts_are_cut) {
+TEST(failed_works, keep_only_the_last_ones_and_truncate_their_texts) {
   thread_pool p(quiet());
   constexpr std::size_t more = failed_work::most_kept + 10;
   std::vector<work_id> all;

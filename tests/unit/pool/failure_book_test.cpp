@@ -34,7 +34,7 @@ void expect(const failure_book& book, std::uint64_t id, work_status how, std::ui
   EXPECT_EQ(book.find(id).root, root) << id;
 }
 
-TEST(failure_book, knows_the_last_that_did_not_end_well) {
+TEST(failed_job_log, remembers_the_last_jobs_that_did_not_succeed) {
   failure_book book;
   for (std::uint64_t id = 1; id <= failure_book::most + 2; ++id) book.note(id, {failed, id + 7});
   expect(book, 2, succeeded, 2);
@@ -43,7 +43,7 @@ TEST(failure_book, knows_the_last_that_did_not_end_well) {
 }
 
 // Works noted while no memory is available are still known, and no other work counts as failed.
-TEST(failure_book, one_without_memory_is_in_it) {
+TEST(failed_job_log, remembers_jobs_noted_while_no_memory_is_available) {
   tap from;
   failure_book book(&from);
   book.note(1, {stopped, 1});
@@ -64,7 +64,7 @@ TEST(failure_book, one_without_memory_is_in_it) {
 }
 
 // If too many works find no memory, every unknown work counts as failed, until `most` more works are noted.
-TEST(failure_book, what_is_not_known_counts_as_failed_for_as_long_as_it_would_be_known) {
+TEST(failed_job_log, treats_unknown_jobs_as_failed_while_a_lost_entry_would_be_kept) {
   tap from;
   failure_book book(&from);
   from.is_open = false;

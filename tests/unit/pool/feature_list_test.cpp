@@ -2,53 +2,65 @@
 //
 //   entry                      test
 //   sync                       thread_pool.runs_a_function, .runs_functions_with_arguments_that_only_move
-//   sync: operators            promised.thread_pools (tests/api/promised_pool.cpp)
-//   sync: a token              thread_pool.a_stop_token_is_given_to_who_takes_one
-//   async                      thread_pool.runs_coroutines, regress_wait.a_coroutine_that_waits_goes_on_at_home,
-//                              regress_idle.coroutines_count_until_their_end
+//   sync: operators
+//           public_api.thread_pool_runs_functions_and_coroutines (tests/api/promised_pool.cpp)
+//   sync: a token              thread_pool.stop_token_is_passed_to_a_function_that_takes_one
+//   async                      thread_pool.runs_coroutines,
+//                              regress_wait.coroutine_resumes_in_its_own_pool_after_a_wait,
+//                              regress_idle.coroutine_is_outstanding_until_it_ends
 //   async: priority, group     feature_list.a_coroutine_keeps_its_priority_and_its_group_at_each_segment
-//   pool control               feature_list.the_pool_is_controlled_as_one; regress_retry_of_one.a_pause_holds_the_attempt_that_is_due
+//   pool control               feature_list.cancel_pause_and_stop_of_all_apply_to_every_job;
+//                              regress_retry_of_one.a_pause_holds_the_attempt_that_is_due
 //   work control               state_by_operation_test.cpp: each operation in each state
-//   control of lists           regress_wait.for_a_list_says_which_were_not_there
-//   divide and conquer         regress_wait.divide_and_conquer
-//   help while waiting         regress_wait.helping_nests_and_goes_back_to_sleep_below_sixteen
+//   control of lists           regress_wait.wait_for_a_list_returns_the_unknown_ids
+//   divide and conquer         regress_wait.helping_fetches_complete_a_divide_and_conquer_sum
+//   help while waiting         regress_wait.helping_waits_complete_at_a_nesting_depth_of_sixty
 //   thread pool sizing         floor_test.cpp: the floor, the ceiling, keep-alive, resize
-//   long-running works         regress_long.counts_are_right_above_the_maximum_and_return_to_zero
-//   blocking regions           feature_list.a_blocking_region_lets_another_thread_come
+//   long-running works         regress_long.long_running_jobs_are_counted_beyond_max_threads
+//   blocking regions           feature_list.a_blocking_region_allows_another_thread
 //   thread hooks               options.hooks_are_called_on_each_thread_with_its_number
-//   start suspended            regress_idle.is_not_before_the_start, feature_list.what_was_held_begins_in_its_order
-//   work callback              outcome_by_notification_test.cpp, thread_pool.a_callback_hears_why
+//   start suspended            regress_idle.suspended_pool_with_a_job_is_not_idle,
+//                              feature_list.a_pool_that_starts_suspended_runs_its_jobs_in_order
+//   work callback              outcome_by_notification_test.cpp, thread_pool.callback_gets_the_cancel_reason
 //   default callback           feature_list.a_default_callback_is_for_works_that_have_none
 //   rejection policy           regress_reject_test.cpp: each of the six
 //   parallel execution         parallel_test.cpp
-//   work priority              thread_pool.priorities, work_queue.the_larger_priority_comes_first_however_they_come
+//   work priority              thread_pool.queued_jobs_run_in_order_of_priority,
+//                              work_queue.larger_priority_comes_first_in_any_insertion_order
 //   thread priority            pool_threads.have_the_niceness_of_what_they_run
-//   error handling             thread_pool.an_exception_reaches_who_fetches, event_isolation_test.cpp
+//   error handling             thread_pool.fetch_returns_the_exception_of_the_job, event_isolation_test.cpp
 //   retry                      regress_retry_test.cpp
-//   work timeout               thread_pool.a_timeout_stops, regress_timeout.is_not_told_of_a_work_that_is_over
+//   work timeout               thread_pool.timeout_stops_a_running_job,
+//                              regress_timeout.timeout_is_not_reported_after_the_job_has_ended
 //   default work timeout       feature_list.a_default_timeout_is_for_works_that_name_none
-//   cumulative work timeout    regress_timeout.of_the_pool_stops_the_batch_and_not_the_next
+//   cumulative work timeout    regress_timeout.pool_timeout_stops_the_current_batch_and_not_the_next
 //   work dependency            regress_dependency_test.cpp, submit_when.takes_the_results_of_others
 //   work group                 regress_group_test.cpp
-//   group relations            regress_group.is_not_above_itself, thread_pool.a_pause_of_a_group_ends_with_its_relation,
-//                              feature_list.what_is_done_to_a_group_is_done_to_those_below
-//   events                     outcome_by_notification_test.cpp, event_isolation_test.cpp: each of the thirteen
-//   runtime status             feature_list.each_count_is_that_of_the_moment
-//   statistics                 thread_pool.times_as_many_works_as_it_is_told_to
-//   running timer              regress_timeout.the_running_timer_tells_how_long_and_may_throw
-//   queue type: fifo, lifo, deque   options.the_queues_order_is_that_of_works_of_one_priority, work_queue_test.cpp
-//   queue type: custom         options.a_custom_queue_is_instead_of_the_order, custom_queue_test.cpp, queue_contract_test.cpp
+//   group relations            regress_group.relation_that_closes_a_cycle_is_refused,
+//                              thread_pool.unrelate_ends_the_pause_by_a_parent_group,
+//                              feature_list.operations_on_a_group_apply_to_its_subgroups
+//   events                     outcome_by_notification_test.cpp,
+//                              event_isolation_test.cpp: each of the thirteen
+//   runtime status             feature_list.stats_report_the_current_counts
+//   statistics                 thread_pool.time_one_in_decides_how_many_jobs_are_timed
+//   running timer              regress_timeout.running_timer_reports_the_duration_and_may_throw
+//   queue type: fifo, lifo, deque   options.queue_order_applies_among_jobs_of_one_priority,
+//                                   work_queue_test.cpp
+//   queue type: custom         options.a_custom_queue_replaces_the_queue_order, custom_queue_test.cpp,
+//                              queue_contract_test.cpp
 //   stealing, one or half      placement_of_a_thief.takes_half_of_another_queue_or_one
 //   work placement             placement_test.cpp
-//   custom work id             feature_list.a_name_is_an_id_of_ones_own, regress_end.who_waits_for_a_reserved_id_goes_on
+//   custom work id             feature_list.a_job_name_is_unique_while_the_job_lives,
+//                              regress_end.shutdown_releases_a_waiter_of_a_reserved_id
 //   stored results             regress_wait.results_that_are_stored_stay_until_they_are_fetched_or_cleared
 //   fetch by a predicate       fetch_if_test.cpp
 //   fetch of several, waits with a limit    wait_several_test.cpp
-//   stop, and submit meanwhile regress_cancel.works_that_come_after_a_stop_of_all_are_not_stopped
-//   idle check off             feature_list.is_not_idle_while_somebody_says_so
-//   work guard                 feature_list.a_guard_takes_back_or_waits
+//   stop, and submit meanwhile regress_cancel.jobs_submitted_after_a_stop_of_all_are_not_stopped
+//   idle check off             feature_list.the_pool_is_not_idle_while_a_busy_guard_lives
+//   work guard                 feature_list.a_work_guard_cancels_a_queued_job_or_waits_for_a_running_one
 //   the end                    regress_end_test.cpp
-//   a collection that is watched    feature_list.a_source_is_watched, watch_test.cpp, watch_back_test.cpp, watch_end_test.cpp
+//   a collection that is watched    feature_list.items_of_a_watched_source_become_jobs, watch_test.cpp,
+//                                   watch_back_test.cpp, watch_end_test.cpp
 #include "unit/pool/pool_support.hpp"
 
 #include <rota/pool/watch.hpp>
@@ -92,7 +104,7 @@ TEST(feature_list, a_default_timeout_is_for_works_that_name_none) {
   EXPECT_TRUE(own.fetch().has_value());
 }
 
-TEST(feature_list, a_name_is_an_id_of_ones_own) {
+TEST(feature_list, a_job_name_is_unique_while_the_job_lives) {
   thread_pool p({.max_threads = 1});
   std::string seen;
   work_id id;
@@ -112,7 +124,7 @@ TEST(feature_list, a_name_is_an_id_of_ones_own) {
   expect_idle(p);
 }
 
-TEST(feature_list, what_was_held_begins_in_its_order) {
+TEST(feature_list, a_pool_that_starts_suspended_runs_its_jobs_in_order) {
   thread_pool p({.max_threads = 1, .start = start_mode::suspended});
   std::vector<int> order;
   for (int i = 0; i < 5; ++i) p.submit([&order, i] { order.push_back(i); });
@@ -148,7 +160,7 @@ TEST(feature_list, a_coroutine_keeps_its_priority_and_its_group_at_each_segment)
   EXPECT_TRUE(p.members("g").empty());
 }
 
-TEST(feature_list, the_pool_is_controlled_as_one) {
+TEST(feature_list, cancel_pause_and_stop_of_all_apply_to_every_job) {
   thread_pool p({.max_threads = 2});
   std::atomic<int> turns{0};
   const auto loop = [&] {
@@ -173,7 +185,7 @@ TEST(feature_list, the_pool_is_controlled_as_one) {
   EXPECT_EQ(two.status(), work_status::stopped);
 }
 
-TEST(feature_list, what_is_done_to_a_group_is_done_to_those_below) {
+TEST(feature_list, operations_on_a_group_apply_to_its_subgroups) {
   thread_pool p({.max_threads = 1});
   p.relate("top", "left");
   p.relate("top", "right");
@@ -193,7 +205,7 @@ TEST(feature_list, what_is_done_to_a_group_is_done_to_those_below) {
   expect_idle(p);
 }
 
-TEST(feature_list, each_count_is_that_of_the_moment) {
+TEST(feature_list, stats_report_the_current_counts) {
   thread_pool p({.min_threads = 2, .max_threads = 2});
   gate open;
   {
@@ -228,7 +240,7 @@ TEST(feature_list, each_count_is_that_of_the_moment) {
   EXPECT_EQ(s.threads_started - s.threads_retired, 2U);
 }
 
-TEST(feature_list, a_blocking_region_lets_another_thread_come) {
+TEST(feature_list, a_blocking_region_allows_another_thread) {
   thread_pool p({.max_threads = 1, .keep_alive = 0ns});
   std::atomic<bool> ran{false};
   p.submit([&] {
@@ -257,7 +269,7 @@ class idle_counter final : public observer {
   subscription heard_;
 };
 
-TEST(feature_list, is_not_idle_while_somebody_says_so) {
+TEST(feature_list, the_pool_is_not_idle_while_a_busy_guard_lives) {
   thread_pool p({.max_threads = 1});
   const idle_counter seen(p);
   {
@@ -271,7 +283,7 @@ TEST(feature_list, is_not_idle_while_somebody_says_so) {
   EXPECT_EQ(seen.idle, 1) << "told by who was the last to say so";
 }
 
-TEST(feature_list, a_source_is_watched) {
+TEST(feature_list, items_of_a_watched_source_become_jobs) {
   thread_pool p({.max_threads = 2});
   source<std::string> words(10), others(10);
   std::mutex lock;
@@ -298,7 +310,7 @@ TEST(feature_list, a_source_is_watched) {
   EXPECT_EQ(words.size(), 1U);
 }
 
-TEST(feature_list, a_guard_takes_back_or_waits) {
+TEST(feature_list, a_work_guard_cancels_a_queued_job_or_waits_for_a_running_one) {
   thread_pool p({.max_threads = 1});
   int ran = 0;
   {

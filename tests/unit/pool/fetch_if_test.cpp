@@ -31,7 +31,7 @@ TEST_F(fetch_if_test, takes_those_that_are_wanted_and_leaves_the_others) {
   EXPECT_EQ(p_.clear_results(), 0U);
 }
 
-TEST_F(fetch_if_test, says_what_each_is) {
+TEST_F(fetch_if_test, passes_status_group_and_id_to_the_predicate) {
   const auto high = pool::fetch_if<int>(p_, [&](const work_end& end) {
     EXPECT_EQ(end.status, work_status::succeeded);
     return end.group == "high" && end.id != ids_[5];
@@ -40,7 +40,7 @@ TEST_F(fetch_if_test, says_what_each_is) {
   EXPECT_EQ(high[0].second.value() + high[1].second.value(), 3 + 4);
 }
 
-TEST_F(fetch_if_test, looks_at_no_other_type_and_at_none_that_is_not_over) {
+TEST_F(fetch_if_test, skips_other_result_types_and_unfinished_jobs) {
   gate open;
   const auto text = p_.submit([] { return std::string("text"); }, {.store_result = true}).id();
   const auto bad = p_.submit([]() -> int { throw std::logic_error("a work"); }, {.store_result = true}).id();
@@ -69,7 +69,7 @@ TEST_F(fetch_if_test, looks_at_no_other_type_and_at_none_that_is_not_over) {
   EXPECT_EQ(p_.fetch<int>(later.id())->value(), 7);
 }
 
-TEST_F(fetch_if_test, all_stay_if_the_choice_throws) {
+TEST_F(fetch_if_test, leaves_all_results_if_the_predicate_throws) {
   int looked = 0;
   const auto choice = [&](const work_end& /*end*/) {
     if (++looked == 4) throw std::runtime_error("a choice");
@@ -79,7 +79,7 @@ TEST_F(fetch_if_test, all_stay_if_the_choice_throws) {
   for (int i = 0; i < 6; ++i) EXPECT_EQ(p_.fetch<int>(ids_[static_cast<std::size_t>(i)])->value(), i);
 }
 
-TEST_F(fetch_if_test, meanwhile_nobody_else_gets_it) {
+TEST_F(fetch_if_test, reserves_a_result_while_the_predicate_checks_it) {
   auto kept = p_.submit([] { return 9; }, {.store_result = true});
   kept.wait();
   int refused = 0;

@@ -63,7 +63,7 @@ std::string name_of(const ::testing::TestParamInfo<std::chrono::nanoseconds>& ti
 }
 INSTANTIATE_TEST_SUITE_P(kept, floor_of, ::testing::Values(0ns, 1ns, 50'000ns, 1'000'000ns), name_of);
 
-TEST(floor_of_threads, moves_while_they_leave) {
+TEST(floor_of_threads, is_exact_when_a_resize_moves_it_while_threads_leave) {
   lookout seen;
   thread_pool p({.min_threads = 2, .max_threads = 8, .keep_alive = 1ns, .on_thread_end = [&](unsigned) {
                    seen.look();
@@ -84,7 +84,7 @@ TEST(floor_of_threads, moves_while_they_leave) {
   seen.whom = nullptr;
 }
 
-TEST(floor_of_threads, is_none_if_none_is_named) {
+TEST(floor_of_threads, is_zero_by_default) {
   thread_pool p({.max_threads = 4, .keep_alive = 0ns});
   EXPECT_EQ(p.stats().threads, 0U);
   occupy(p, 4);
@@ -92,7 +92,7 @@ TEST(floor_of_threads, is_none_if_none_is_named) {
   EXPECT_EQ(p.submit([] { return 1; }).fetch().value(), 1);
 }
 
-TEST(floor_of_threads, is_kept_when_one_is_lost) {
+TEST(floor_of_threads, is_kept_when_a_thread_is_lost) {
   gate end;
   thread_pool p({.min_threads = 2, .max_threads = 2, .force_grace = 0ns});
   auto bad = p.submit([&] { end.pass(); });
@@ -107,7 +107,7 @@ TEST(floor_of_threads, is_kept_when_one_is_lost) {
   until([&] { return p.stats().abandoned == 0; });  // its thread uses locals of this frame
 }
 
-TEST(ceiling_of_threads, works_that_wait_survive_that_it_comes_down) {
+TEST(ceiling_of_threads, can_be_lowered_without_losing_queued_jobs) {
   constexpr int count = 10'000;
   thread_pool p({.max_threads = 20, .start = start_mode::suspended});
   std::atomic<int> ran{0};

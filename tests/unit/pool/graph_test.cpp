@@ -53,7 +53,7 @@ TEST(pool_graph, a_failure_ends_what_comes_after_it) {
   EXPECT_EQ(g.result(bad), nullptr);
 }
 
-TEST(pool_graph, of_layers) {
+TEST(pool_graph, runs_each_layer_after_the_previous_one) {
   constexpr std::size_t width = 50;
   constexpr std::size_t layers = 50;
   thread_pool p({.max_threads = 2});
@@ -70,7 +70,7 @@ TEST(pool_graph, of_layers) {
   EXPECT_EQ(done, width * layers);
 }
 
-TEST(pool_graph, is_drawn) {
+TEST(pool_graph, is_printed_as_a_dot_graph) {
   thread_pool p;
   graph g;
   const auto a = g.add("say \"a\"", [] { return 1; });
@@ -82,7 +82,7 @@ TEST(pool_graph, is_drawn) {
   EXPECT_NE(timed.find("n0 -> n1 [style=bold]"), std::string::npos) << timed;
 }
 
-TEST(pool_graph, refuses_what_is_not_its_own) {
+TEST(pool_graph, refuses_nodes_of_another_graph) {
   graph g;
   graph h;
   const auto far = h.add("far", [] { return 1; });
@@ -107,7 +107,7 @@ TEST(submit_when, takes_the_results_of_others) {
   EXPECT_EQ(sum.fetch().value(), 42);
 }
 
-TEST(submit_bulk, is_many_at_once) {
+TEST(submit_bulk, submits_many_jobs_at_once) {
   thread_pool p({.max_threads = 2});
   auto all = p.submit_bulk(100, [](std::size_t i) { return i * i; }, {.priority = 3});
   std::size_t sum = 0;

@@ -39,7 +39,7 @@ void wait_for(work_core& w) {
 }
 
 // The end of a work raises the count of a group, and so wakes, only if a thread waits for that group.
-TEST(groups, who_leaves_tells_only_those_that_are_waited_for) {
+TEST(groups, the_end_of_a_job_notifies_only_groups_that_have_a_waiter) {
   bare_pool p({.max_threads = 1});
   groups& all = (*p).circles;
   all.relate("high", "low");

@@ -72,7 +72,7 @@ TEST(hill_climber, goes_on_while_it_pays) {
   EXPECT_EQ(c.sample(1210), 20U) << "less than the noise: the threads are not worth it";
 }
 
-TEST(hill_climber, a_gain_of_the_noise_is_none_and_more_is_one) {
+TEST(hill_climber, ignores_a_gain_within_the_noise_and_accepts_a_larger_one) {
   climb at_noise{{10, 10}, {1, 64}};
   static_cast<void>(at_noise.sample(1000));
   EXPECT_EQ(at_noise.sample(1099), 10U);
@@ -146,7 +146,7 @@ TEST(hill_climber, a_step_that_paid_is_kept_when_the_next_probe_has_no_sample) {
   EXPECT_EQ(c.it.goal(), 18U);
 }
 
-TEST(hill_climber, a_probe_during_which_none_ends_begins_again_one_step_up) {
+TEST(hill_climber, a_probe_without_finished_jobs_restarts_one_step_up) {
   climb down{{8, 5}, {1, 64}};
   static_cast<void>(down.sample(1000));
   static_cast<void>(down.sample(900));
@@ -229,7 +229,7 @@ TEST(end_sampler, a_sample_has_what_ended_since_the_one_before) {
   EXPECT_EQ(got.span, 30ms);
 }
 
-TEST(end_sampler, a_moment_of_a_new_batch_is_no_sample) {
+TEST(end_sampler, a_span_below_half_a_period_gives_no_sample) {
   end_sampler s(10ms);
   hill_climber::sample got{.ended = 99, .span = 1ns, .is_saturated = true};
   s.begin(100, origin);
@@ -243,7 +243,7 @@ TEST(end_sampler, a_moment_of_a_new_batch_is_no_sample) {
   EXPECT_EQ(got.span, 5ms);
 }
 
-TEST(end_sampler, a_batch_begins_without_the_time_before_it) {
+TEST(end_sampler, a_new_batch_excludes_the_time_before_it) {
   end_sampler s(10ms);
   hill_climber::sample got{.ended = 0, .span = {}, .is_saturated = true};
   s.begin(100, origin);
@@ -253,7 +253,7 @@ TEST(end_sampler, a_batch_begins_without_the_time_before_it) {
   EXPECT_EQ(got.span, 10ms);
 }
 
-TEST(end_sampler, a_count_that_was_taken_back_is_no_end) {
+TEST(end_sampler, a_count_that_decreases_gives_zero_ends) {
   end_sampler s(10ms);
   hill_climber::sample got{.ended = 7, .span = {}, .is_saturated = true};
   s.begin(100, origin);

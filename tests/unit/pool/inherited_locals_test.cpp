@@ -75,7 +75,7 @@ TEST(inherited_locals, are_there_in_each_attempt_and_in_jobs_that_a_job_submits)
   EXPECT_EQ(seen, std::vector<std::string>(3, "bob"));
 }
 
-TEST(inherited_locals, are_none_of_what_no_task_submits_of_functions_and_of_items) {
+TEST(inherited_locals, are_absent_in_functions_items_and_jobs_not_submitted_by_a_task) {
   manual_scheduler s;
   thread_pool p({.max_threads = 1});
   EXPECT_EQ(p.submit(says_users()).fetch().value(), "no user, no user");

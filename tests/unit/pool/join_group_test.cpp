@@ -55,7 +55,7 @@ TEST(join_group, a_running_job_is_stopped_and_waited_for) {
   EXPECT_EQ(w.status(), work_status::stopped);
 }
 
-TEST(join_group, a_job_that_waits_for_others_joins) {
+TEST(join_group, a_job_blocked_by_a_predecessor_can_join) {
   thread_pool p({.max_threads = 1});
   blocker first(p);
   auto w = p.submit([] { return 5; }, {.after = {first.handle().id()}});
@@ -113,7 +113,7 @@ TEST(join_group, a_paused_group_holds_a_queued_job_that_joins) {
 }
 
 // The only thread is busy, so a held job that is wrongly released would stay queued and be held again later.
-TEST(join_group, a_running_job_that_leaves_does_not_let_go_what_a_pause_holds) {
+TEST(join_group, a_job_that_leaves_does_not_resume_other_paused_jobs) {
   thread_pool p({.max_threads = 1, .pause = pause_mode::queued_too});
   p.pause("g");
   auto held = p.submit([] {}, {.group = "g"});
@@ -128,7 +128,7 @@ TEST(join_group, a_running_job_that_leaves_does_not_let_go_what_a_pause_holds) {
   held.wait();
 }
 
-TEST(join_group, a_list_of_held_jobs_that_leave_goes_on) {
+TEST(join_group, held_jobs_that_leave_as_a_list_continue) {
   thread_pool p({.max_threads = 1, .pause = pause_mode::queued_too});
   p.pause("g");
   auto a = p.submit([] {}, {.group = "g"});
@@ -144,7 +144,7 @@ TEST(join_group, a_list_of_held_jobs_that_leave_goes_on) {
   stays.wait();
 }
 
-TEST(join_group, a_job_that_leaves_a_paused_group_goes_on) {
+TEST(join_group, a_job_that_leaves_a_paused_group_continues) {
   thread_pool p({.max_threads = 1});
   p.pause("g");
   auto w = p.submit([] { this_work::checkpoint(); }, {.group = "g"});
@@ -169,7 +169,7 @@ TEST(join_group, a_coroutine_job_joins_between_two_segments) {
   EXPECT_EQ(w.status(), work_status::stopped);
 }
 
-TEST(join_group, a_job_that_has_ended_says_no) {
+TEST(join_group, a_finished_job_can_neither_join_nor_leave) {
   thread_pool p({.max_threads = 1});
   auto w = p.submit([] {}, {.group = "own"});
   w.wait();
@@ -181,7 +181,7 @@ TEST(join_group, a_job_that_has_ended_says_no) {
   EXPECT_TRUE(p.wait_for("g", 0s));
 }
 
-TEST(join_group, a_refused_job_makes_no_group) {
+TEST(join_group, a_refused_join_creates_no_group) {
   thread_pool p({.max_threads = 1});
   rota::pool::detail::pool_core* core = nullptr;
   auto w = p.submit([&] { core = rota::pool::detail::work_here()->pool; });
@@ -194,7 +194,7 @@ TEST(join_group, a_refused_job_makes_no_group) {
   EXPECT_NE(core->circles.find("g"), nullptr);
 }
 
-TEST(join_group, unknown_and_reserved_ids_and_empty_handles_say_no) {
+TEST(join_group, unknown_and_reserved_ids_and_empty_handles_are_refused) {
   thread_pool p({.max_threads = 1});
   const work_id reserved = p.reserve();
   const work_id unknown{reserved.value + 1000};
@@ -218,7 +218,7 @@ TEST(join_group, an_empty_name_is_refused) {
   EXPECT_FALSE(busy.handle().leave_group(""));
 }
 
-TEST(join_group, a_list_gives_the_ids_for_which_it_was_no) {
+TEST(join_group, a_list_returns_the_ids_that_were_refused) {
   thread_pool p({.max_threads = 1});
   auto ended = p.submit([] {});
   ended.wait();
@@ -231,7 +231,7 @@ TEST(join_group, a_list_gives_the_ids_for_which_it_was_no) {
   EXPECT_TRUE(p.members("g").empty());
 }
 
-TEST(join_group, a_wait_that_sleeps_waits_for_what_joins) {
+TEST(join_group, a_sleeping_wait_includes_jobs_that_join) {
   thread_pool p({.max_threads = 2});
   gate first_goes;
   gate second_goes;
@@ -250,7 +250,7 @@ TEST(join_group, a_wait_that_sleeps_waits_for_what_joins) {
   waits.join();
 }
 
-TEST(join_group, a_wait_goes_on_when_the_last_job_is_taken_out) {
+TEST(join_group, a_wait_ends_when_the_last_job_leaves) {
   thread_pool p({.max_threads = 2});
   p.relate("above", "g");
   gate go;
@@ -286,7 +286,7 @@ TEST(join_group, a_task_waits_for_a_job_that_joined) {
   EXPECT_TRUE(w.is_done());
 }
 
-TEST(join_group, joins_again_and_leaves_again) {
+TEST(join_group, a_job_can_join_and_leave_repeatedly) {
   thread_pool p({.max_threads = 1});
   blocker busy(p);
   auto w = p.submit([] {}, {.group = "own"});
@@ -342,7 +342,7 @@ TEST(join_group, a_job_in_several_groups_of_a_relation_counts_once) {
   EXPECT_EQ(p.stop("above"), 1U);
 }
 
-TEST(join_group, a_parked_job_that_leaves_is_let_go) {
+TEST(join_group, a_job_held_by_the_group_limit_runs_when_it_leaves) {
   thread_pool p({.max_threads = 2});
   p.limit_group("one", 1);
   gate go;
@@ -353,7 +353,7 @@ TEST(join_group, a_parked_job_that_leaves_is_let_go) {
   EXPECT_EQ(second.fetch().value(), 2);
 }
 
-TEST(join_group, a_job_that_leaves_gives_its_place_on) {
+TEST(join_group, a_job_that_leaves_frees_its_slot_of_the_group_limit) {
   thread_pool p({.max_threads = 2});
   p.limit_group("one", 1);
   gate go;
@@ -368,7 +368,7 @@ TEST(join_group, a_job_that_leaves_gives_its_place_on) {
   expect_idle(p);
 }
 
-TEST(join_group, a_later_attempt_of_a_job_that_left_needs_no_place) {
+TEST(join_group, a_retry_of_a_job_that_left_ignores_the_group_limit) {
   thread_pool p({.max_threads = 2});
   p.limit_group("one", 1);
   gate go;
@@ -460,7 +460,7 @@ TEST(join_group, a_job_does_not_wait_for_a_group_that_it_joined) {
   expect_code(errc::would_deadlock, [&] { w.fetch().value(); });
 }
 
-TEST(join_group, a_job_that_sleeps_in_a_wait_for_the_group_that_it_joins_hears_of_it) {
+TEST(join_group, a_wait_for_a_group_that_its_job_joins_reports_would_deadlock) {
   thread_pool p({.max_threads = 2});
   gate go;
   auto other = p.submit([&] { go.pass(); }, {.group = "g"});
@@ -475,7 +475,7 @@ TEST(join_group, a_job_that_sleeps_in_a_wait_for_the_group_that_it_joins_hears_o
   go.open();
 }
 
-TEST(join_group, a_job_that_sleeps_in_a_wait_for_a_group_that_comes_above_it_hears_of_it) {
+TEST(join_group, a_wait_for_a_group_that_becomes_an_ancestor_reports_would_deadlock) {
   for (const char* const waited : {"high", "top"}) {
     thread_pool p({.max_threads = 2});
     p.relate("top", "high");
@@ -508,7 +508,7 @@ TEST(join_group, a_coroutine_job_does_not_await_a_group_that_it_joined) {
 }
 
 // When the wait begins each job is in the group or has ended, even if join and end race.
-TEST(join_group, joins_while_it_ends) {
+TEST(join_group, a_join_that_races_with_the_end_of_its_job_is_exact) {
   thread_pool p({.max_threads = 2});
   int joined = 0;
   for (int i = 0; i < 3000; ++i) {
@@ -526,7 +526,7 @@ TEST(join_group, joins_while_it_ends) {
   expect_idle(p);
 }
 
-TEST(join_group, joins_and_leaves_while_it_ends_from_two_threads) {
+TEST(join_group, joins_and_leaves_of_two_threads_race_with_the_end_of_the_job) {
   thread_pool p({.max_threads = 2});
   for (int i = 0; i < 1000; ++i) {
     auto w = p.submit([i] { return i; }, {.group = i % 2 == 0 ? "g" : ""});

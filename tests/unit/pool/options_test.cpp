@@ -5,30 +5,33 @@
 //   nice                  pool_threads.have_the_niceness_of_what_they_run
 //   queue_limit, on_full, choose_rejection, worker_queue_limit   regress_reject_test.cpp
 //   on_thread_start/_end  options.hooks_are_called_on_each_thread_with_its_number
-//   queue                 options.the_queues_order_is_that_of_works_of_one_priority
-//   custom                placement_test.cpp, options.a_custom_queue_is_instead_of_the_order
+//   queue                 options.queue_order_applies_among_jobs_of_one_priority
+//   custom                placement_test.cpp, options.a_custom_queue_replaces_the_queue_order
 //   priorities            options.global_priorities_hold_among_all_queues
 //   aging                 options.age_counts_against_priority
 //   steal                 placement_of_a_thief.takes_half_of_another_queue_or_one
-//   start                 regress_idle.is_not_before_the_start
-//   pause                 state_by_operation_test.cpp, regress_retry_of_one.a_pause_holds_the_attempt_that_is_due
-//   time_one_in           thread_pool.times_as_many_works_as_it_is_told_to
+//   start                 regress_idle.suspended_pool_with_a_job_is_not_idle
+//   pause                 state_by_operation_test.cpp,
+//                         regress_retry_of_one.a_pause_holds_the_attempt_that_is_due
+//   time_one_in           thread_pool.time_one_in_decides_how_many_jobs_are_timed
 //   work_timeout          feature_list.a_default_timeout_is_for_works_that_name_none
-//   total_timeout         regress_timeout.of_the_pool_stops_the_batch_and_not_the_next
-//   running_timer         regress_timeout.the_running_timer_tells_how_long_and_may_throw
+//   total_timeout         regress_timeout.pool_timeout_stops_the_current_batch_and_not_the_next
+//   running_timer         regress_timeout.running_timer_reports_the_duration_and_may_throw
 //   default_callback      feature_list.a_default_callback_is_for_works_that_have_none
-//   force_grace           thread_pool.what_does_not_end_is_abandoned
-//   max_abandoned         regress_force.no_more_threads_are_lost_than_may_be
-//   shutdown_grace        options.the_grace_of_the_destructor
+//   force_grace           thread_pool.job_that_ignores_a_force_stop_is_abandoned
+//   max_abandoned         regress_force.lost_threads_do_not_exceed_max_abandoned
+//   shutdown_grace        options.shutdown_grace_delays_the_force_stop_of_the_destructor
 //
 //   work_options          test
-//   priority              thread_pool.priorities
-//   name                  feature_list.a_name_is_an_id_of_ones_own
+//   priority              thread_pool.queued_jobs_run_in_order_of_priority
+//   name                  feature_list.a_job_name_is_unique_while_the_job_lives
 //   group                 regress_group_test.cpp
 //   id, after             regress_dependency_test.cpp
 //   if_stopped            regress_outcome.a_stopped_predecessor_counts_as_each_successor_says
-//   timeout               outcome_by_notification_test.cpp; .from: options.a_time_from_submit_includes_the_queue
-//   retry                 regress_retry_test.cpp; .max_backoff, .jitter: options.a_pause_is_never_longer_than_the_longest
+//   timeout               outcome_by_notification_test.cpp;
+//                         .from: options.a_timeout_from_submit_includes_the_time_in_the_queue
+//   retry                 regress_retry_test.cpp;
+//                         .max_backoff, .jitter: options.retry_backoff_is_at_most_max_backoff
 //   callback              outcome_by_notification_test.cpp
 //   where                 placement_test.cpp
 //   long_running          regress_long.*
@@ -62,7 +65,7 @@ std::vector<std::size_t> order_of(pool_options how, const std::vector<int>& prio
   return order;
 }
 
-TEST(options, the_queues_order_is_that_of_works_of_one_priority) {
+TEST(options, queue_order_applies_among_jobs_of_one_priority) {
   const std::vector<int> priorities{0, 0, 0, 7, 7, -1};
   EXPECT_EQ(order_of({.queue = queue_order::fifo}, priorities), (std::vector<std::size_t>{3, 4, 0, 1, 2, 5}));
   EXPECT_EQ(order_of({.queue = queue_order::lifo}, priorities), (std::vector<std::size_t>{4, 3, 2, 1, 0, 5}));
@@ -91,7 +94,7 @@ class upside_down : public sorted_deque {
   std::map<std::uint64_t, queued_work> real_;
 };
 
-TEST(options, a_custom_queue_is_instead_of_the_order) {
+TEST(options, a_custom_queue_replaces_the_queue_order) {
   thread_pool p({.max_threads = 1, .queue = queue_order::lifo, .custom = custom_queue::of<upside_down>()});
   std::vector<int> order;
   {
@@ -168,7 +171,7 @@ TEST(options, hooks_are_called_on_each_thread_with_its_number) {
 }
 
 // A stop does not end a wait for another work; a force stop does.
-TEST(options, the_grace_of_the_destructor) {
+TEST(options, shutdown_grace_delays_the_force_stop_of_the_destructor) {
   gate never;
   thread_pool other({.max_threads = 1});
   const auto target = other.submit([&] { never.pass(); });
@@ -191,7 +194,7 @@ TEST(options, the_grace_of_the_destructor) {
   EXPECT_EQ(waits.status(), work_status::succeeded);
 }
 
-TEST(options, a_time_from_submit_includes_the_queue) {
+TEST(options, a_timeout_from_submit_includes_the_time_in_the_queue) {
   for (const timeout_from from : {timeout_from::start, timeout_from::submit}) {
     thread_pool p({.max_threads = 1});
     blocker busy(p);
@@ -204,7 +207,7 @@ TEST(options, a_time_from_submit_includes_the_queue) {
   }
 }
 
-TEST(options, a_pause_is_never_longer_than_the_longest) {
+TEST(options, retry_backoff_is_at_most_max_backoff) {
   for (const bool jitter : {false, true}) {
     for (const retry_where where : {retry_where::immediately, retry_where::requeued}) {
       thread_pool p({.max_threads = 1});

@@ -43,7 +43,7 @@ TEST_P(pool_loops, come_to_each_index_once) {
   for (const auto& each : seen) EXPECT_EQ(each, 1);
 }
 
-TEST_P(pool_loops, take_steps) {
+TEST_P(pool_loops, use_positive_and_negative_steps) {
   std::atomic<long> sum{0};
   loop_options by = how;
   by.step = 7;
@@ -62,14 +62,14 @@ TEST_P(pool_loops, take_steps) {
   EXPECT_EQ(sum, 15) << "backwards by itself";
 }
 
-TEST_P(pool_loops, of_nothing) {
+TEST_P(pool_loops, run_no_body_for_an_empty_range) {
   for_index(p, 4, 4, how, [](int) { FAIL(); });
   const std::vector<int> none;
   for_each(p, none, how, [](int) { FAIL(); });
   EXPECT_EQ(reduce(p, 0, 0, 7, how, [](int) { return 1; }, std::plus<>()), 7);
 }
 
-TEST_P(pool_loops, end_with_what_one_threw) {
+TEST_P(pool_loops, rethrow_the_exception_of_a_body) {
   EXPECT_THROW(for_index(p,
                          0,
                          1000,
@@ -81,7 +81,7 @@ TEST_P(pool_loops, end_with_what_one_threw) {
   EXPECT_EQ(p.wait_idle(std::chrono::hours(1)), true);
 }
 
-TEST_P(pool_loops, end_early) {
+TEST_P(pool_loops, end_early_when_a_body_returns_stop) {
   std::atomic<int> after{0};
   std::atomic<bool> found{false};
   for_index(p, 0, 1'000'000, how, [&](int i) {
@@ -94,30 +94,30 @@ TEST_P(pool_loops, end_early) {
   EXPECT_LT(after, 1'000'000);
 }
 
-TEST_P(pool_loops, sum_up) {
+TEST_P(pool_loops, reduce_to_a_sum) {
   EXPECT_EQ(reduce(p, 0L, 100'000L, 0L, how, [](long i) { return i; }, std::plus<>()), 4'999'950'000L);
 }
 
-TEST_P(pool_loops, inside_of_works_inside_of_loops) {
+TEST_P(pool_loops, can_be_nested) {
   std::atomic<int> done{0};
   for_index(p, 0, 8, how, [&](int) { for_index(p, 0, 50, how, [&](int) { ++done; }); });
   EXPECT_EQ(done, 400);
 }
 
-TEST(pool_loop, over_a_range_with_positions) {
+TEST(pool_loop, passes_the_position_of_each_element) {
   thread_pool p({.max_threads = 2});
   std::vector<std::string> words{"a", "bb", "ccc"};
   for_each(p, words, [](std::string& word, std::size_t position) { word += std::to_string(position); });
   EXPECT_EQ(words, (std::vector<std::string>{"a0", "bb1", "ccc2"}));
 }
 
-TEST(pool_loop, refuses_what_leads_nowhere) {
+TEST(pool_loop, refuses_a_step_of_the_wrong_sign_and_a_zero_grain) {
   thread_pool p;
   EXPECT_THROW(for_index(p, 0, 9, {.step = -1}, [](int) {}), std::invalid_argument);
   EXPECT_THROW(for_index(p, 0, 9, {.grain = 0}, [](int) {}), std::invalid_argument);
 }
 
-TEST(pool_loop, of_the_whole_range_of_integers) {
+TEST(pool_loop, covers_the_whole_range_of_integers) {
   thread_pool p({.max_threads = 2});
   std::atomic<int> seen{0};
   for_index(p,
@@ -128,7 +128,7 @@ TEST(pool_loop, of_the_whole_range_of_integers) {
   EXPECT_EQ(seen, 3);
 }
 
-TEST(pool_loop, of_numbers_that_no_signed_one_holds) {
+TEST(pool_loop, accepts_indices_above_the_signed_range) {
   thread_pool p({.max_threads = 2});
   constexpr std::uint64_t last = std::numeric_limits<std::uint64_t>::max();
   std::atomic<std::uint64_t> sum{0};
@@ -142,7 +142,7 @@ TEST(pool_loop, of_numbers_that_no_signed_one_holds) {
   EXPECT_THROW(for_index(p, last - 3, last, {.step = -1}, add), std::invalid_argument);
 }
 
-TEST(pool_loop, several_failures_are_all_told) {
+TEST(pool_loop, reports_all_of_several_failures) {
   thread_pool p({.max_threads = 2});
   std::latch both(2);
   try {
@@ -172,14 +172,14 @@ TEST(pool_loop, ends_when_its_work_is_asked_to_stop) {
   EXPECT_EQ(w.status(), work_status::stopped);
 }
 
-TEST(pool_loop, of_any_grain) {
+TEST(pool_loop, accepts_the_largest_grain) {
   thread_pool p({.max_threads = 2});
   std::atomic<int> seen{0};
   for_index(p, 0, 100, {.grain = std::numeric_limits<std::size_t>::max()}, [&](int) { ++seen; });
   EXPECT_EQ(seen, 100);
 }
 
-TEST(pool_loop, returns_when_the_bodies_of_those_that_were_given_up_have) {
+TEST(pool_loop, returns_only_after_the_bodies_of_abandoned_jobs_have_ended) {
   std::atomic<int> begun{0};
   std::atomic<int> ended{0};
   thread_pool p({.max_threads = 2, .force_grace = std::chrono::milliseconds(0)});

@@ -109,14 +109,14 @@ TEST_F(placement_of, local_is_the_submitting_threads_own_queue) {
   EXPECT_EQ(pool_->stats().stolen, stolen);
 }
 
-TEST_F(placement_of, idle_then_local_is_the_own_queue_where_nobody_is_idle) {
+TEST_F(placement_of, idle_then_local_is_the_own_queue_if_no_thread_is_idle) {
   on_the_first([&] {
     for (int i = 0; i < 10; ++i) pool_->submit([] {}, {.where = placement::idle_then_local});
   });
   EXPECT_EQ(counts(), (std::vector{0U, 10U}));
 }
 
-TEST_F(placement_of, idle_then_least_loaded_is_the_shorter_queue_where_nobody_is_idle) {
+TEST_F(placement_of, idle_then_least_loaded_is_the_shorter_queue_if_no_thread_is_idle) {
   on_the_first([&] {
     for (int i = 0; i < 10; ++i) pool_->submit([] {}, {.where = placement::local});
     for (int i = 0; i < 30; ++i) pool_->submit([] {});
@@ -124,7 +124,7 @@ TEST_F(placement_of, idle_then_least_loaded_is_the_shorter_queue_where_nobody_is
   EXPECT_EQ(counts(), (std::vector{20U, 20U}));
 }
 
-TEST_F(placement_of, of_whoever_is_no_thread_of_the_pool_is_the_shorter_queue) {
+TEST_F(placement_of, a_thread_outside_the_pool_is_the_shorter_queue) {
   for (const placement where :
        {placement::idle_then_least_loaded, placement::idle_then_local, placement::local}) {
     for (int i = 0; i < 10; ++i) pool_->submit([] {}, {.where = where});
@@ -132,7 +132,7 @@ TEST_F(placement_of, of_whoever_is_no_thread_of_the_pool_is_the_shorter_queue) {
   EXPECT_EQ(counts(), (std::vector{15U, 15U}));
 }
 
-TEST_F(placement_of, of_a_thread_of_another_pool_is_the_shorter_queue) {
+TEST_F(placement_of, a_thread_of_another_pool_is_the_shorter_queue) {
   thread_pool other({.max_threads = 1});
   other
       .submit([&] {
@@ -143,7 +143,7 @@ TEST_F(placement_of, of_a_thread_of_another_pool_is_the_shorter_queue) {
 }
 
 // The submitting thread never takes the work, and yet the work ends.
-TEST(placement_with_room, an_idle_thread_or_a_new_one_comes) {
+TEST(placement_below_max_threads, uses_an_idle_thread_or_starts_a_new_one) {
   for (const placement where :
        {placement::idle_then_least_loaded, placement::idle_then_local, placement::local}) {
     thread_pool p({.max_threads = 2});

@@ -31,7 +31,7 @@ TEST(pool_threads, have_the_niceness_of_what_they_run) {
   EXPECT_EQ(seen, (std::vector{5, 7, 5, 2}));
 }
 
-TEST(pool_threads, of_others_stay_as_they_are) {
+TEST(pool_threads, a_helping_waiter_keeps_its_own_niceness) {
   thread_pool p({.max_threads = 1});
   const blocker busy(p);
   const int usual = niceness_here();

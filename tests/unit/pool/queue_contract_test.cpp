@@ -44,7 +44,7 @@ TEST(queue_contract, a_queue_may_be_made_by_a_function) {
   EXPECT_EQ(to_string(check_queue(kind)), "");
 }
 
-TEST(queue_contract, the_same_seed_says_the_same) {
+TEST(queue_contract, the_same_seed_reports_the_same_faults) {
   struct forgetful : map_queue {
     maybe_work get() {
       return ++gets % 50 == 0 ? (static_cast<void>(map_queue::get()), map_queue::get()) : map_queue::get();
@@ -62,7 +62,7 @@ struct loses_the_hundredth : sorted_deque {
   }
   int count = 0;
 };
-TEST(queue_contract_planted, a_work_is_lost) {
+TEST(queue_contract_detects_that, a_work_is_lost) {
   const std::string said = faults_of<loses_the_hundredth>();
   EXPECT_NE(said.find("size() is wrong: 99 where 100 are in; works of one priority, call "),
             std::string::npos)
@@ -87,7 +87,7 @@ struct loses_and_lies : loses_the_hundredth {
   }
   std::size_t in = 0;
 };
-TEST(queue_contract_planted, a_work_is_lost_behind_a_right_size) {
+TEST(queue_contract_detects_that, a_work_is_lost_although_the_size_is_right) {
   const std::string said = faults_of<loses_and_lies>();
   EXPECT_NE(said.find("a work was lost: work 100 of priority 3; works of one priority"), std::string::npos)
       << said;
@@ -104,7 +104,7 @@ struct gives_twice : map_queue {
   }
   bool again = false;
 };
-TEST(queue_contract_planted, a_work_comes_twice) {
+TEST(queue_contract_detects_that, a_work_comes_twice) {
   const std::string said = faults_of<gives_twice>();
   EXPECT_NE(said.find("steal() gave a work that was out already: work 7 of priority"), std::string::npos)
       << said;
@@ -118,14 +118,14 @@ struct gives_its_last_when_empty : map_queue {
   }
   maybe_work last;
 };
-TEST(queue_contract_planted, an_empty_queue_gives_something) {
+TEST(queue_contract_detects_that, an_empty_queue_gives_something) {
   expect_faults<gives_its_last_when_empty>({"get() gave a work that was out already: work 1"});
 }
 
 struct invents : sorted_deque {
   maybe_work get() { return size() == 0 ? queued_work(0, 0) : sorted_deque::get(); }
 };
-TEST(queue_contract_planted, a_work_is_invented) {
+TEST(queue_contract_detects_that, a_work_is_invented) {
   expect_faults<invents>({"get() gave a work that was never put in: work 0"});
 }
 
@@ -142,7 +142,7 @@ struct ignores_priorities {
   [[nodiscard]] std::size_t size() const { return works.size(); }
   std::deque<queued_work> works;
 };
-TEST(queue_contract_planted, priorities_are_ignored) {
+TEST(queue_contract_detects_that, priorities_are_ignored) {
   expect_faults<ignores_priorities>({"get() did not take from the highest priority: work 1 of priority -100",
                                      "steal() did not take from the highest priority",
                                      "discard() did not take from the lowest priority"});
@@ -152,14 +152,14 @@ TEST(queue_contract_planted, priorities_are_ignored) {
 struct discards_the_best : sorted_deque {
   maybe_work discard() { return get(); }
 };
-TEST(queue_contract_planted, the_highest_is_lost) {
+TEST(queue_contract_detects_that, discard_takes_the_highest_priority) {
   expect_faults<discards_the_best>({"discard() did not take from the lowest priority"});
 }
 
 struct thieves_get_the_lowest : sorted_deque {
   maybe_work steal() { return discard(); }
 };
-TEST(queue_contract_planted, a_thief_gets_the_lowest) {
+TEST(queue_contract_detects_that, a_thief_gets_the_lowest) {
   expect_faults<thieves_get_the_lowest>({"steal() did not take from the highest priority"});
 }
 
@@ -185,7 +185,7 @@ struct subtracts : sorted_deque {
   }
   std::deque<queued_work> works;
 };
-TEST(queue_contract_planted, priorities_are_compared_by_subtraction) {
+TEST(queue_contract_detects_that, priorities_are_compared_by_subtraction) {
   const std::string said = faults_of<subtracts>();
   EXPECT_NE(said.find("get() did not take from the highest priority"), std::string::npos) << said;
   EXPECT_NE(said.find("; priorities far apart, call "), std::string::npos) << said;
@@ -199,7 +199,7 @@ struct counts_sets : map_queue {
   [[nodiscard]] std::size_t size() const { return sets; }
   std::size_t sets = 0;
 };
-TEST(queue_contract_planted, the_size_only_grows) {
+TEST(queue_contract_detects_that, the_size_only_grows) {
   expect_faults<counts_sets>({"size() is wrong: 1 where 0 are in"});
 }
 
@@ -211,7 +211,7 @@ struct shares_its_works : sorted_deque {
   maybe_work discard() { return works.discard(); }
   [[nodiscard]] std::size_t size() const { return works.size(); }
 };
-TEST(queue_contract_planted, two_queues_are_one) {
+TEST(queue_contract_detects_that, two_queues_share_their_jobs) {
   const std::string said = faults_of<shares_its_works>();
   EXPECT_NE(said.find("; one of two queues, call "), std::string::npos) << said;
 }
@@ -229,7 +229,7 @@ struct is_used_up : map_queue {
   bool over = false;
   bool ever = false;
 };
-TEST(queue_contract_planted, it_cannot_be_filled_again) {
+TEST(queue_contract_detects_that, a_queue_cannot_be_filled_again) {
   const std::string said = faults_of<is_used_up>();
   EXPECT_NE(said.find("; filled again, call "), std::string::npos) << said;
 }
@@ -241,7 +241,7 @@ struct makes_works_anew : map_queue {
     return queued_work(work->id, work->priority);
   }
 };
-TEST(queue_contract_planted, a_work_is_no_copy) {
+TEST(queue_contract_detects_that, a_work_is_not_a_copy_of_the_inserted_one) {
   expect_faults<makes_works_anew>({"get() gave a work that is no copy of the one that was put in: work 1"});
 }
 
@@ -251,7 +251,7 @@ struct clamps : map_queue {
     map_queue::set(work);
   }
 };
-TEST(queue_contract_planted, priorities_are_changed) {
+TEST(queue_contract_detects_that, priorities_are_changed) {
   const std::string said = faults_of<clamps>();
   EXPECT_NE(
       said.find("get() gave a work with another priority: work 1 of priority 1000 had 2147483647; one work"),
@@ -262,7 +262,7 @@ TEST(queue_contract_planted, priorities_are_changed) {
 struct refuses_thieves : map_queue {
   maybe_work steal() { return std::nullopt; }
 };
-TEST(queue_contract_planted, thieves_get_nothing) {
+TEST(queue_contract_detects_that, thieves_get_nothing) {
   const std::string said = faults_of<refuses_thieves>();
   EXPECT_TRUE(said.starts_with("steal() gave nothing although works were in: 1 were in; one work, call "))
       << said;
@@ -274,7 +274,7 @@ struct throws_when_large : map_queue {
     map_queue::set(work);
   }
 };
-TEST(queue_contract_planted, a_call_throws) {
+TEST(queue_contract_detects_that, a_call_throws) {
   expect_faults<throws_when_large>({"set() threw: too many; rising priorities, call "});
 }
 

@@ -20,7 +20,7 @@ int sleep_long() {
   return 0;
 }
 
-TEST(regress_outcome, a_rejected_work_is_told_of_and_counted_and_was_never_there) {
+TEST(regress_outcome, a_rejected_job_is_reported_and_counted_but_does_not_exist) {
   thread_pool p({.max_threads = 1, .queue_limit = 1});
   recorder heard(p);
   blocker busy(p);
@@ -52,7 +52,7 @@ TEST(regress_outcome, a_stopped_predecessor_counts_as_each_successor_says) {
 }
 
 // Either the cancel wins or the run does, never both.
-TEST(regress_cancel, against_the_run_there_is_one_outcome) {
+TEST(regress_cancel, that_races_with_the_run_gives_one_outcome) {
   constexpr int rounds = 20'000;
   std::atomic<int> ran{0};
   std::atomic<int> called{0};
@@ -70,7 +70,7 @@ TEST(regress_cancel, against_the_run_there_is_one_outcome) {
   EXPECT_EQ(p.stats().succeeded, static_cast<std::uint64_t>(ran));
 }
 
-TEST(regress_cancel, against_a_waiter_that_runs_it) {
+TEST(regress_cancel, that_races_with_a_waiter_that_runs_the_job_gives_one_outcome) {
   constexpr int rounds = 5'000;
   std::atomic<int> ran{0};
   std::atomic<int> taken_back{0};
@@ -90,7 +90,7 @@ TEST(regress_cancel, against_a_waiter_that_runs_it) {
   EXPECT_EQ(ran + taken_back, rounds);
 }
 
-TEST(regress_cancel, of_a_coroutine_that_is_queued_again) {
+TEST(regress_cancel, of_a_requeued_coroutine_job_gives_one_outcome) {
   constexpr int rounds = 5'000;
   thread_pool p({.max_threads = 2});
   std::atomic<int> called{0};
@@ -111,7 +111,7 @@ TEST(regress_cancel, of_a_coroutine_that_is_queued_again) {
 }
 
 // No lock is held while a handler runs.
-TEST(regress_cancel, in_the_handler_of_a_cancel) {
+TEST(regress_cancel, in_the_callback_of_a_cancel_does_not_deadlock) {
   thread_pool p({.max_threads = 1});
   std::vector<work<void>> all;
   std::function<void(const work_end&)> next = [&](const work_end&) {
@@ -128,7 +128,7 @@ TEST(regress_cancel, in_the_handler_of_a_cancel) {
   EXPECT_EQ(p.stats().cancelled, 50U);
 }
 
-TEST(regress_cancel, of_a_work_that_is_over_says_no) {
+TEST(regress_cancel, of_a_finished_job_returns_false) {
   thread_pool p({.max_threads = 1});
   auto w = p.submit([] {});
   w.wait();
@@ -139,7 +139,7 @@ TEST(regress_cancel, of_a_work_that_is_over_says_no) {
   EXPECT_EQ(w.status(), work_status::succeeded);
 }
 
-TEST(regress_cancel, works_that_come_after_a_stop_of_all_are_not_stopped) {
+TEST(regress_cancel, jobs_submitted_after_a_stop_of_all_are_not_stopped) {
   thread_pool p({.max_threads = 2});
   for (int round = 0; round < 200; ++round) {
     auto a = p.submit([] { return 1; });
@@ -151,7 +151,7 @@ TEST(regress_cancel, works_that_come_after_a_stop_of_all_are_not_stopped) {
   expect_idle(p);
 }
 
-TEST(regress_cancel, of_blocked_works_counts_each_once_and_wakes_who_waits) {
+TEST(regress_cancel, of_blocked_jobs_counts_each_once_and_wakes_their_waiters) {
   thread_pool p({.max_threads = 1});
   for (int round = 0; round < 20; ++round) {
     const work_id never = p.reserve();
@@ -173,7 +173,7 @@ TEST(regress_cancel, of_blocked_works_counts_each_once_and_wakes_who_waits) {
   }
 }
 
-TEST(regress_stop, an_exception_of_a_cancelled_wait_is_a_stop_if_it_was_asked_for) {
+TEST(regress_stop, cancelled_error_counts_as_stopped_only_if_a_stop_was_requested) {
   thread_pool p({.max_threads = 2});
   for (const bool by_force : {false, true}) {
     auto w = p.submit([] {
@@ -189,7 +189,7 @@ TEST(regress_stop, an_exception_of_a_cancelled_wait_is_a_stop_if_it_was_asked_fo
   EXPECT_TRUE(unasked.fetch().has_exception());
 }
 
-TEST(regress_stop, wakes_whoever_sleeps_or_is_paused) {
+TEST(regress_stop, wakes_sleeping_and_paused_jobs) {
   thread_pool p({.max_threads = 3});
   auto sleeps = p.submit(sleep_long);
   auto paused = p.submit([] {
@@ -204,7 +204,7 @@ TEST(regress_stop, wakes_whoever_sleeps_or_is_paused) {
   EXPECT_EQ(p.stats().stopped, 2U);
 }
 
-TEST(regress_stop, a_token_hears_of_it_at_once_and_each_attempt_has_it) {
+TEST(regress_stop, is_seen_at_once_by_the_token_of_each_attempt) {
   thread_pool p({.max_threads = 1});
   std::atomic<int> tries{0};
   std::atomic<bool> heard{false};
@@ -222,7 +222,7 @@ TEST(regress_stop, a_token_hears_of_it_at_once_and_each_attempt_has_it) {
   EXPECT_EQ(w.status(), work_status::succeeded);
 }
 
-TEST(regress_stop, a_stop_that_comes_with_the_first_attempt_is_heard) {
+TEST(regress_stop, that_races_with_the_first_attempt_is_not_lost) {
   thread_pool p({.max_threads = 2});
   for (int i = 0; i < 5'000; ++i) {
     auto w = p.submit([](std::stop_token stop) { until([&] { return stop.stop_requested(); }); });

@@ -16,7 +16,7 @@ using namespace rota::pool::test;
 int fail() { throw std::runtime_error("it failed"); }
 
 // A work runs although its predecessor ends while the work is registered, with a stored result or without.
-TEST(regress_dependency, registered_as_the_predecessor_ends) {
+TEST(regress_dependency, job_runs_when_registered_while_its_predecessor_ends) {
   thread_pool p({.max_threads = 2});
   for (int i = 0; i < 20'000; ++i) {
     auto a = p.submit([i] {
@@ -31,7 +31,7 @@ TEST(regress_dependency, registered_as_the_predecessor_ends) {
   expect_idle(p);
 }
 
-TEST(regress_dependency, a_predecessor_that_ended_long_ago_and_was_not_stored) {
+TEST(regress_dependency, predecessor_may_have_ended_long_ago_without_a_stored_result) {
   thread_pool p({.max_threads = 1});
   std::vector<work_id> done;
   std::vector<work_id> failed;
@@ -50,7 +50,7 @@ TEST(regress_dependency, a_predecessor_that_ended_long_ago_and_was_not_stored) {
   }
 }
 
-TEST(regress_dependency, the_first_that_failed_is_named_also_long_afterwards) {
+TEST(regress_dependency, first_failed_job_is_reported_as_root_long_afterwards) {
   thread_pool p({.max_threads = 1});
   const work_id first = p.submit([] { fail(); }).id();
   const work_id second = p.submit([] {}, {.after = {first}}).id();
@@ -92,7 +92,7 @@ TEST(regress_dependency, an_id_that_was_never_given_out_is_refused) {
 }
 
 // A cancelled work in the middle does not affect others, however its predecessors end later.
-TEST(regress_dependency, a_cancelled_one_in_the_middle) {
+TEST(regress_dependency, cancelled_middle_job_fails_only_its_own_successor) {
   for (const bool fails : {false, true}) {
     thread_pool p({.max_threads = 1});
     const work_id first = p.reserve();
@@ -110,7 +110,7 @@ TEST(regress_dependency, a_cancelled_one_in_the_middle) {
 }
 
 // The work fails at once because of its second predecessor; the first one ends later.
-TEST(regress_dependency, failed_when_it_came_and_its_other_predecessor_ends_later) {
+TEST(regress_dependency, job_fails_at_once_if_one_predecessor_failed_and_another_is_open) {
   thread_pool p({.max_threads = 1});
   auto failed = p.submit(fail);
   failed.wait();
@@ -124,7 +124,7 @@ TEST(regress_dependency, failed_when_it_came_and_its_other_predecessor_ends_late
   EXPECT_EQ(p.stats().failed, 2U);
 }
 
-TEST(regress_dependency, a_failure_goes_on_to_each_once) {
+TEST(regress_dependency, failure_reaches_each_dependent_job_once) {
   thread_pool p({.max_threads = 2});
   recorder heard(p);
   const work_id root = p.reserve();
@@ -153,7 +153,7 @@ TEST(regress_dependency, a_failure_goes_on_to_each_once) {
 }
 
 // Each work of one layer depends on all of the layer before: the search for cycles visits each work once.
-TEST(regress_dependency, layers_of_fifty) {
+TEST(regress_dependency, cycle_search_visits_each_job_once_in_layers_of_fifty) {
   thread_pool p({.max_threads = 2});
   const work_id first = p.reserve();
   std::vector<work_id> before{first};
@@ -169,7 +169,7 @@ TEST(regress_dependency, layers_of_fifty) {
   EXPECT_EQ(ran, 2500);
 }
 
-TEST(regress_dependency, a_cycle_is_told_with_its_ids_and_nothing_has_changed) {
+TEST(regress_dependency, cycle_error_has_the_ids_of_the_path_and_changes_nothing) {
   thread_pool p({.max_threads = 1});
   const work_id a = p.reserve();
   auto b = p.submit([] {}, {.after = {a}});
@@ -194,7 +194,7 @@ TEST(regress_dependency, a_cycle_is_told_with_its_ids_and_nothing_has_changed) {
 }
 
 // Of two works that would depend on each other one is refused, in whatever order they are registered.
-TEST(regress_dependency, two_that_name_each_other_at_once) {
+TEST(regress_dependency, one_of_two_mutually_dependent_submits_is_refused) {
   thread_pool p({.max_threads = 2});
   for (int round = 0; round < 2'000; ++round) {
     const work_id ids[] = {p.reserve(), p.reserve()};
@@ -218,7 +218,7 @@ TEST(regress_dependency, two_that_name_each_other_at_once) {
   expect_idle(p);
 }
 
-TEST(regress_dependency, two_with_the_same_options) {
+TEST(regress_dependency, two_jobs_may_share_the_same_options) {
   thread_pool p({.max_threads = 1});
   const work_id first = p.reserve();
   const work_options how{.group = "g", .after = {first}};
@@ -229,7 +229,7 @@ TEST(regress_dependency, two_with_the_same_options) {
   EXPECT_EQ(how.after.size(), 1U);
 }
 
-TEST(regress_dependency, the_same_predecessor_twice) {
+TEST(regress_dependency, predecessor_that_is_listed_twice_counts_once) {
   thread_pool p({.max_threads = 1});
   const work_id first = p.reserve();
   auto w = p.submit([] { return 1; }, {.after = {first, first}});
@@ -247,7 +247,7 @@ TEST(regress_dependency, waits_for_the_predecessors_callback) {
   }
 }
 
-TEST(regress_dependency, those_that_are_let_go_together_begin_in_the_order_in_which_they_came) {
+TEST(regress_dependency, released_jobs_begin_in_submission_order) {
   thread_pool p({.max_threads = 1});
   const work_id first = p.reserve();
   std::vector<int> order;
@@ -258,7 +258,7 @@ TEST(regress_dependency, those_that_are_let_go_together_begin_in_the_order_in_wh
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
-TEST(regress_dependency, before_the_start_they_wait_for_both) {
+TEST(regress_dependency, dependent_job_waits_for_the_pool_start_and_its_predecessor) {
   thread_pool p({.max_threads = 1, .start = start_mode::suspended});
   auto a = p.submit([] {});
   auto b = p.submit([] { return 2; }, {.after = {a.id()}});
@@ -296,7 +296,7 @@ class at_the_start final : public observer {
 };
 
 // The id of the work that closes the cycle was not reserved: the other work finds it by its name.
-TEST(regress_dependency, a_cycle_that_is_closed_by_a_work_that_was_found_by_its_name) {
+TEST(regress_dependency, cycle_through_a_job_found_by_name_is_refused) {
   thread_pool p({.max_threads = 1});
   const work_id x = p.reserve();
   work<void> reserved;
@@ -338,7 +338,7 @@ std::string named(work_id root, const std::string& rest) {
          "): the task was cancelled";
 }
 
-TEST(regress_dependency, the_text_names_the_first_that_failed_and_its_error) {
+TEST(regress_dependency, error_text_names_the_first_failed_job_and_its_error) {
   thread_pool p({.max_threads = 1});
   const work_id root = p.submit([] { fail(); }, {.name = "import"}).id();
   auto second = p.submit([] {}, {.after = {root}});
@@ -351,7 +351,7 @@ TEST(regress_dependency, the_text_names_the_first_that_failed_and_its_error) {
   EXPECT_EQ(told_by(late), text) << "also of one that comes afterwards";
 }
 
-TEST(regress_dependency, the_text_says_how_one_without_an_error_or_a_name_ended) {
+TEST(regress_dependency, error_text_says_how_a_job_without_an_error_or_a_name_ended) {
   thread_pool p({.max_threads = 1});
   blocker busy(p);
   auto root = p.submit([] {});
@@ -364,7 +364,7 @@ TEST(regress_dependency, the_text_says_how_one_without_an_error_or_a_name_ended)
   EXPECT_EQ(told_by(after_odd), named(odd, " failed: an exception that is no std::exception"));
 }
 
-TEST(regress_dependency, the_text_has_the_id_alone_where_many_have_failed_since) {
+TEST(regress_dependency, error_text_has_only_the_id_after_many_later_failures) {
   thread_pool p({.max_threads = 1});
   const work_id root = p.submit([] { fail(); }).id();
   p.wait_idle();
@@ -378,7 +378,7 @@ TEST(regress_dependency, the_text_has_the_id_alone_where_many_have_failed_since)
   EXPECT_EQ(told_by(forgotten), named(root, ""));
 }
 
-TEST(regress_dependency, the_text_has_a_long_error_in_part) {
+TEST(regress_dependency, error_text_truncates_a_long_error) {
   thread_pool p({.max_threads = 1});
   const work_id root = p.submit([] { throw std::runtime_error(std::string(100'000, 'x')); }).id();
   auto next = p.submit([] {}, {.after = {root}});

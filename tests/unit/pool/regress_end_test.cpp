@@ -28,7 +28,7 @@ struct stubborn {
   }
 };
 
-TEST(regress_end, everything_ends_once_and_the_report_adds_up) {
+TEST(regress_end, shutdown_ends_each_job_once_and_the_report_adds_up) {
   std::optional<thread_pool> p;
   p.emplace(pool_options{.max_threads = 2});
   recorder heard(*p);
@@ -55,7 +55,7 @@ TEST(regress_end, everything_ends_once_and_the_report_adds_up) {
   EXPECT_EQ(again.ended, 2U);
 }
 
-TEST(regress_end, who_waits_for_a_reserved_id_goes_on) {
+TEST(regress_end, shutdown_releases_a_waiter_of_a_reserved_id) {
   std::optional<thread_pool> p;
   p.emplace(pool_options{.max_threads = 1});
   const work_id never = p->reserve();
@@ -67,7 +67,7 @@ TEST(regress_end, who_waits_for_a_reserved_id_goes_on) {
   EXPECT_THROW(static_cast<void>(p->submit([] {}, {.id = never})), error);
 }
 
-TEST(regress_end, a_refused_submit_gives_its_reservation_up) {
+TEST(regress_end, submit_refused_by_shutdown_releases_its_reservation) {
   for (int round = 0; round < 200; ++round) {
     thread_pool p({.max_threads = 1});
     const work_id id = p.reserve();
@@ -84,7 +84,7 @@ TEST(regress_end, a_refused_submit_gives_its_reservation_up) {
   }
 }
 
-TEST(regress_end, what_a_paused_group_holds_goes) {
+TEST(regress_end, jobs_held_by_a_paused_group_are_destroyed) {
   const auto kept = std::make_shared<int>(0);
   {
     thread_pool p({.max_threads = 1, .pause = pause_mode::queued_too});
@@ -98,7 +98,7 @@ TEST(regress_end, what_a_paused_group_holds_goes) {
   EXPECT_EQ(kept.use_count(), 1);
 }
 
-TEST(regress_end, what_was_never_started_goes) {
+TEST(regress_end, shutdown_cancels_jobs_of_a_pool_that_never_started) {
   thread_pool p({.max_threads = 1, .start = start_mode::suspended});
   recorder heard(p);
   auto w = p.submit([] {});
@@ -108,7 +108,7 @@ TEST(regress_end, what_was_never_started_goes) {
   EXPECT_EQ(heard.ends_of(w.id()).size(), 1U);
 }
 
-TEST(regress_end, a_running_one_that_is_paused_goes_on_to_its_end) {
+TEST(regress_end, shutdown_ends_jobs_that_are_paused_while_running) {
   for (const char* group : {"", "g"}) {
     thread_pool p({.max_threads = 2});
     if (*group != 0) p.pause(group);
@@ -122,7 +122,7 @@ TEST(regress_end, a_running_one_that_is_paused_goes_on_to_its_end) {
 }
 
 // A body that never checks for a stop does not delay the pool's end.
-TEST(regress_end, what_does_not_end_is_listed) {
+TEST(regress_end, shutdown_reports_a_job_that_does_not_end_as_abandoned) {
   const auto body = std::make_shared<stubborn>();
   std::optional<thread_pool> p;
   p.emplace(pool_options{.max_threads = 1, .force_grace = 1ms});
@@ -139,7 +139,7 @@ TEST(regress_end, what_does_not_end_is_listed) {
   until([&] { return body->ended.load(); });
 }
 
-TEST(regress_end, a_grace_that_has_passed_before_does_not_hold_it_up) {
+TEST(regress_end, shutdown_is_not_delayed_by_an_expired_force_grace) {
   const auto body = std::make_shared<stubborn>();
   std::optional<thread_pool> p;
   p.emplace(pool_options{.max_threads = 1, .force_grace = 0ns, .max_abandoned = 0});
@@ -153,7 +153,7 @@ TEST(regress_end, a_grace_that_has_passed_before_does_not_hold_it_up) {
   until([&] { return body->ended.load(); });
 }
 
-TEST(regress_end, what_runs_inside_of_another_is_given_up_too) {
+TEST(regress_end, shutdown_abandons_a_job_that_runs_inside_another_job_too) {
   const auto body = std::make_shared<stubborn>();
   std::optional<thread_pool> p;
   p.emplace(pool_options{.max_threads = 1, .force_grace = 1ms});
@@ -167,7 +167,7 @@ TEST(regress_end, what_runs_inside_of_another_is_given_up_too) {
   until([&] { return body->ended.load(); });
 }
 
-TEST(regress_end, one_that_has_come_back_is_not_listed) {
+TEST(regress_end, abandoned_job_that_has_returned_is_not_in_the_report) {
   const auto body = std::make_shared<stubborn>();
   thread_pool p({.max_threads = 1, .force_grace = 0ns});
   auto w = p.submit([body] { body->run(); });
@@ -218,7 +218,7 @@ struct unwinding {
   }
 };
 
-TEST(regress_end, does_not_wait_for_an_abandoned_coroutine_that_unwinds) {
+TEST(regress_end, shutdown_does_not_wait_for_an_abandoned_coroutine_that_unwinds) {
   const auto all = std::make_shared<unwinding>();
   thread_pool p({.max_threads = 2, .force_grace = 0ns});
   const auto w = unwinding::begin(p, all);
@@ -230,7 +230,7 @@ TEST(regress_end, does_not_wait_for_an_abandoned_coroutine_that_unwinds) {
 }
 
 // The pool's end itself gives up the wait.
-TEST(regress_end, nor_for_one_that_begins_to_unwind_as_the_pool_ends) {
+TEST(regress_end, shutdown_does_not_wait_for_a_coroutine_that_begins_to_unwind) {
   for (int round = 0; round < 20; ++round) {
     const auto all = std::make_shared<unwinding>();
     thread_pool p({.max_threads = 2, .force_grace = 0ns});
@@ -241,7 +241,7 @@ TEST(regress_end, nor_for_one_that_begins_to_unwind_as_the_pool_ends) {
   }
 }
 
-TEST(regress_end, waits_for_who_is_busy_on_another_thread) {
+TEST(regress_end, shutdown_waits_for_a_busy_guard_of_another_thread) {
   thread_pool p({.max_threads = 1});
   std::optional<thread_pool::busy_guard> busy;
   gate made;
@@ -261,7 +261,7 @@ TEST(regress_end, waits_for_who_is_busy_on_another_thread) {
   EXPECT_THROW(busy.emplace(p), error);
 }
 
-TEST(regress_end_death, of_who_is_busy_on_the_same_thread) {
+TEST(regress_end_death, shutdown_aborts_if_its_own_thread_has_a_busy_guard) {
   EXPECT_DEATH(
       {
         thread_pool p({.max_threads = 1});
@@ -272,7 +272,7 @@ TEST(regress_end_death, of_who_is_busy_on_the_same_thread) {
       "a thread_pool is shut down by a thread that has a busy_guard of it");
 }
 
-TEST(regress_end, two_may_end_it_at_once) {
+TEST(regress_end, two_threads_may_shut_a_pool_down_at_once) {
   for (int round = 0; round < 50; ++round) {
     thread_pool p({.max_threads = 2});
     auto w = p.submit([] { this_work::sleep_for(1h); });
@@ -303,7 +303,7 @@ TEST(regress_end, handles_outlive_the_pool) {
   EXPECT_FALSE(taken_back.cancel());
 }
 
-TEST(regress_end, submit_and_the_end_at_once) {
+TEST(regress_end, submits_that_race_with_shutdown_are_all_accounted_for) {
   for (int round = 0; round < 300; ++round) {
     std::atomic<int> ran{0};
     std::atomic<int> told{0};
@@ -326,7 +326,7 @@ TEST(regress_end, submit_and_the_end_at_once) {
   }
 }
 
-TEST(regress_end, timers_that_are_left_go) {
+TEST(regress_end, pending_timers_are_dropped_when_the_pool_ends) {
   for (int i = 0; i < 20; ++i) {
     thread_pool p({.max_threads = 1, .total_timeout = 1h, .running_timer = {1h, [](auto) {}}});
     auto a = p.submit([] {}, {.timeout = 1h});

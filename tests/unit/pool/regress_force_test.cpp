@@ -16,7 +16,7 @@ using namespace rota;
 using namespace rota::pool;
 using namespace rota::pool::test;
 
-TEST(regress_force, reaches_every_wait_of_a_work) {
+TEST(regress_force, force_stop_interrupts_every_blocking_wait) {
   thread_pool p({.max_threads = 1, .force_grace = 1h});
   thread_pool other({.max_threads = 1, .queue_limit = 1, .on_full = rejection::block});
   gate go;
@@ -55,7 +55,7 @@ TEST(regress_force, reaches_every_wait_of_a_work) {
 }
 
 // A force stop that races with the end of the body makes no second end and hits no later work of the thread.
-TEST(regress_force, as_the_body_ends_there_is_one_end) {
+TEST(regress_force, force_stop_that_races_with_the_bodys_end_ends_the_job_once) {
   constexpr int rounds = 20'000;
   std::atomic<int> called{0};
   thread_pool p(
@@ -74,7 +74,7 @@ TEST(regress_force, as_the_body_ends_there_is_one_end) {
   EXPECT_EQ(s.succeeded + s.force_stopped + s.cancelled, 2U * rounds);
 }
 
-TEST(regress_force, one_that_catches_it_and_returns_has_succeeded) {
+TEST(regress_force, job_that_catches_force_stopped_and_returns_has_succeeded) {
   thread_pool p({.max_threads = 1});
   auto w = p.submit([] {
     try {
@@ -88,7 +88,7 @@ TEST(regress_force, one_that_catches_it_and_returns_has_succeeded) {
   EXPECT_EQ(w.fetch().value(), 3);
 }
 
-TEST(regress_force, reaches_one_that_waits_until_another_pool_is_idle) {
+TEST(regress_force, force_stop_interrupts_wait_idle_of_another_pool) {
   thread_pool other({.max_threads = 1});
   const blocker busy(other);
   thread_pool p({.max_threads = 1, .force_grace = 1h});
@@ -132,7 +132,7 @@ struct stubborn {
   }
 };
 
-TEST(regress_force, what_was_queued_behind_an_abandoned_one_runs) {
+TEST(regress_force, jobs_queued_behind_an_abandoned_job_run) {
   thread_pool p({.max_threads = 1, .force_grace = 1ms});
   const auto body = std::make_shared<stubborn>();
   auto w = p.submit([body] { body->run(); });
@@ -153,7 +153,7 @@ TEST(regress_force, what_was_queued_behind_an_abandoned_one_runs) {
   EXPECT_TRUE(w.fetch().is_cancelled());
 }
 
-TEST(regress_force, no_more_threads_are_lost_than_may_be) {
+TEST(regress_force, lost_threads_do_not_exceed_max_abandoned) {
   thread_pool p({.max_threads = 2, .force_grace = 0ns, .max_abandoned = 1});
   const auto a = std::make_shared<stubborn>();
   const auto b = std::make_shared<stubborn>();
@@ -171,7 +171,7 @@ TEST(regress_force, no_more_threads_are_lost_than_may_be) {
   expect_idle(p);
 }
 
-TEST(regress_force, in_the_callback_of_the_same_work_says_no) {
+TEST(regress_force, force_stop_returns_false_in_the_callback_of_the_same_job) {
   thread_pool p({.max_threads = 1, .force_grace = 0ns});
   work<void> w;
   gate given;
@@ -184,7 +184,7 @@ TEST(regress_force, in_the_callback_of_the_same_work_says_no) {
   EXPECT_EQ(w.status(), work_status::succeeded);
 }
 
-TEST(regress_force, what_a_helper_or_a_waiter_runs_is_abandoned_without_its_thread) {
+TEST(regress_force, job_run_by_a_helper_is_abandoned_without_losing_a_pool_thread) {
   thread_pool p({.max_threads = 1, .force_grace = 1ms});
   const auto body = std::make_shared<stubborn>();
   {

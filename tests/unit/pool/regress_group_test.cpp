@@ -10,7 +10,7 @@ using namespace rota;
 using namespace rota::pool;
 using namespace rota::pool::test;
 
-TEST(regress_group, a_place_is_not_lost_to_one_that_was_taken_back) {
+TEST(regress_group, cancelled_waiting_job_takes_no_place_in_its_group) {
   thread_pool p({.max_threads = 2});
   p.limit_group("one", 1);
   gate go;
@@ -24,7 +24,7 @@ TEST(regress_group, a_place_is_not_lost_to_one_that_was_taken_back) {
   expect_idle(p);
 }
 
-TEST(regress_group, those_taken_back_are_forgotten_at_once) {
+TEST(regress_group, cancelled_waiting_jobs_are_destroyed_at_once) {
   thread_pool p({.max_threads = 1});
   p.limit_group("one", 1);
   gate go;
@@ -42,7 +42,7 @@ TEST(regress_group, those_taken_back_are_forgotten_at_once) {
   EXPECT_EQ(p.stats().cancelled, 100U);
 }
 
-TEST(regress_group, a_limit_that_grows_lets_others_go) {
+TEST(regress_group, raising_the_limit_starts_waiting_jobs) {
   thread_pool p({.max_threads = 4});
   p.limit_group("g", 1);
   gate go;
@@ -58,7 +58,7 @@ TEST(regress_group, a_limit_that_grows_lets_others_go) {
   EXPECT_EQ(inside, 3);
 }
 
-TEST(regress_group, never_more_than_the_limit_run) {
+TEST(regress_group, running_jobs_never_exceed_the_group_limit) {
   thread_pool p({.max_threads = 4});
   p.limit_group("two", 2);
   std::atomic<int> inside{0};
@@ -83,7 +83,7 @@ TEST(regress_group, never_more_than_the_limit_run) {
   EXPECT_EQ(p.stats().succeeded + p.stats().cancelled, 2000U);
 }
 
-TEST(regress_group, is_not_above_itself) {
+TEST(regress_group, relation_that_closes_a_cycle_is_refused) {
   thread_pool p({.max_threads = 1});
   EXPECT_THROW(p.relate("a", "a"), error);
   p.relate("a", "b");
@@ -102,7 +102,7 @@ TEST(regress_group, is_not_above_itself) {
 }
 
 // The number of paths between lowest and highest is exponential: each group must be visited only once.
-TEST(regress_group, many_ways_lead_to_the_same_groups) {
+TEST(regress_group, group_reached_by_many_paths_is_visited_once) {
   constexpr int layers = 60;
   const auto name = [](int layer, int which) { return std::to_string(layer) + '.' + std::to_string(which); };
   thread_pool p({.max_threads = 1, .pause = pause_mode::queued_too});
@@ -154,7 +154,7 @@ TEST(regress_group, a_relation_that_has_ended_no_longer_counts) {
   EXPECT_EQ(p.cancel("child"), 1U);
 }
 
-TEST(regress_group, a_wait_counts_what_joins_meanwhile) {
+TEST(regress_group, wait_for_a_group_includes_jobs_that_join_meanwhile) {
   thread_pool p({.max_threads = 2});
   p.relate("parent", "child");
   std::atomic<int> done{0};
@@ -182,7 +182,7 @@ TEST(regress_group, a_work_does_not_wait_for_a_group_that_it_is_in) {
   }
 }
 
-TEST(regress_long, counts_are_right_above_the_maximum_and_return_to_zero) {
+TEST(regress_long, long_running_jobs_are_counted_beyond_max_threads) {
   thread_pool p({.max_threads = 1, .keep_alive = 0s});
   blocker busy(p);
   {
@@ -200,7 +200,7 @@ TEST(regress_long, counts_are_right_above_the_maximum_and_return_to_zero) {
 }
 
 // Each raises the number of threads by one until it is over, also if it is cancelled before it begins.
-TEST(regress_long, raise_the_number_of_threads_for_as_long_as_they_are_there) {
+TEST(regress_long, long_running_jobs_raise_the_thread_limit_only_until_they_end) {
   thread_pool p({.max_threads = 1, .keep_alive = 0s});
   for (int i = 0; i < 3000; ++i) {
     auto w = p.submit([] {}, {.long_running = true});

@@ -24,7 +24,7 @@ TEST(regress_idle, a_wait_never_returns_while_a_work_is_outstanding) {
 }
 
 // The end of one batch does not release a waiter of the next batch.
-TEST(regress_idle, a_wait_that_begins_as_a_batch_ends_waits_for_its_own) {
+TEST(regress_idle, wait_that_begins_as_a_batch_ends_waits_for_the_next_batch) {
   thread_pool p({.max_threads = 2});
   std::atomic<bool> end{false};
   std::thread other([&] {
@@ -68,7 +68,7 @@ class turns final : public observer {
   subscription heard_;
 };
 
-TEST(regress_idle, what_is_submitted_by_a_handler_of_idle_is_a_batch_of_its_own) {
+TEST(regress_idle, job_submitted_by_an_idle_handler_begins_a_new_batch) {
   thread_pool p({.max_threads = 2});
   turns seen(p, 100);
   static_cast<void>(p.submit([] {}));
@@ -79,7 +79,7 @@ TEST(regress_idle, what_is_submitted_by_a_handler_of_idle_is_a_batch_of_its_own)
   EXPECT_EQ(seen.depth, 0);
 }
 
-TEST(regress_idle, start_and_idle_take_turns) {
+TEST(regress_idle, started_and_idle_events_alternate) {
   thread_pool p({.max_threads = 2});
   turns seen(p, 0);
   std::vector<std::thread> callers;
@@ -95,7 +95,7 @@ TEST(regress_idle, start_and_idle_take_turns) {
   EXPECT_GE(seen.started, 1);
 }
 
-TEST(regress_idle, a_wait_with_a_limit_says_whether) {
+TEST(regress_idle, timed_wait_returns_whether_the_pool_is_idle) {
   thread_pool p({.max_threads = 1});
   {
     blocker busy(p);
@@ -106,7 +106,7 @@ TEST(regress_idle, a_wait_with_a_limit_says_whether) {
   EXPECT_TRUE(p.wait_idle(std::chrono::hours::max()));
 }
 
-TEST(regress_idle, is_not_before_the_start) {
+TEST(regress_idle, suspended_pool_with_a_job_is_not_idle) {
   thread_pool p({.max_threads = 1, .start = start_mode::suspended});
   auto w = p.submit([] {});
   EXPECT_FALSE(p.wait_idle(1ms)) << "what is held is outstanding";
@@ -115,7 +115,7 @@ TEST(regress_idle, is_not_before_the_start) {
   EXPECT_EQ(w.status(), work_status::succeeded);
 }
 
-TEST(regress_idle, inside_of_a_work_it_would_be_never) {
+TEST(regress_idle, wait_idle_inside_a_job_throws_would_deadlock) {
   thread_pool p({.max_threads = 1});
   auto w = p.submit([&] { p.wait_idle(); });
   try {
@@ -126,7 +126,7 @@ TEST(regress_idle, inside_of_a_work_it_would_be_never) {
   }
 }
 
-TEST(regress_idle, coroutines_count_until_their_end) {
+TEST(regress_idle, coroutine_is_outstanding_until_it_ends) {
   thread_pool p({.max_threads = 2});
   for (int i = 0; i < 200; ++i) {
     std::atomic<int> done{0};
@@ -142,7 +142,7 @@ TEST(regress_idle, coroutines_count_until_their_end) {
   expect_idle(p);
 }
 
-TEST(regress_idle, many_wait_at_once) {
+TEST(regress_idle, many_threads_may_wait_at_once) {
   thread_pool p({.max_threads = 2});
   for (int round = 0; round < 50; ++round) {
     blocker busy(p);
@@ -175,7 +175,7 @@ class heavy {
 };
 
 // The destructor belongs to no work, so its wait is not refused. Works that ended on its thread do not count.
-TEST(regress_idle, the_end_of_a_result_may_wait_for_it) {
+TEST(regress_idle, destructor_of_a_result_may_call_wait_idle) {
   thread_pool p({.max_threads = 1});
   for (const bool has_callback : {false, true}) {
     {

@@ -27,8 +27,12 @@ void run_behind_a_busy_thread() {
   EXPECT_EQ(p.submit([] { return 7; }).fetch().value(), 7);
 }
 
-TEST(regress_queue, that_throws_at_thieves) { run_behind_a_busy_thread<throws_at_thieves>(); }
-TEST(regress_queue, that_hides_from_thieves) { run_behind_a_busy_thread<hides_from_thieves>(); }
+TEST(regress_queue, jobs_run_if_steal_of_a_custom_queue_throws) {
+  run_behind_a_busy_thread<throws_at_thieves>();
+}
+TEST(regress_queue, jobs_run_if_steal_of_a_custom_queue_returns_nothing) {
+  run_behind_a_busy_thread<hides_from_thieves>();
+}
 
 }  // namespace
 }  // namespace regress_queue_test

@@ -18,7 +18,7 @@ pool_options full(rejection how, queue_order order = queue_order::fifo) {
   return {.max_threads = 1, .queue_limit = 1, .on_full = how, .queue = order};
 }
 
-TEST(regress_reject, who_finds_a_thread_does_not_wait) {
+TEST(regress_reject, job_that_gets_a_thread_needs_no_place_in_the_queue) {
   std::atomic<int> inside{0};
   thread_pool p({.max_threads = 3, .queue_limit = 1});
   gate go;
@@ -58,7 +58,7 @@ TEST(regress_reject, abort_throws_and_changes_nothing) {
   expect_idle(p);
 }
 
-TEST(regress_reject, the_caller_runs_it) {
+TEST(regress_reject, caller_runs_policy_runs_the_job_in_submit) {
   thread_pool p(full(rejection::caller_runs));
   recorder heard(p);
   blocker busy(p);
@@ -96,7 +96,7 @@ TEST(regress_reject, the_caller_begins_a_coroutine_and_the_pool_goes_on_with_it)
   expect_idle(p);
 }
 
-TEST(regress_reject, what_the_caller_runs_can_be_found_and_is_not_cancelled) {
+TEST(regress_reject, job_run_by_the_caller_can_be_stopped_but_not_cancelled) {
   thread_pool p(full(rejection::caller_runs));
   blocker busy(p);
   auto waits = p.submit([] {});
@@ -118,7 +118,7 @@ TEST(regress_reject, what_the_caller_runs_can_be_found_and_is_not_cancelled) {
   EXPECT_EQ(p.stats().cancelled, 0U);
 }
 
-TEST(regress_reject, what_the_caller_would_run_is_held_while_the_pool_is_paused) {
+TEST(regress_reject, caller_runs_policy_holds_the_job_while_the_pool_is_paused) {
   thread_pool p({.max_threads = 1,
                  .queue_limit = 1,
                  .on_full = rejection::caller_runs,
@@ -134,7 +134,7 @@ TEST(regress_reject, what_the_caller_would_run_is_held_while_the_pool_is_paused)
   expect_idle(p);
 }
 
-TEST(regress_reject, the_newest_is_discarded) {
+TEST(regress_reject, discard_newest_discards_the_submitted_job) {
   thread_pool p(full(rejection::discard_newest));
   recorder heard(p);
   blocker busy(p);
@@ -152,7 +152,7 @@ TEST(regress_reject, the_newest_is_discarded) {
   EXPECT_EQ(p.stats().discarded, 1U);
 }
 
-TEST(regress_reject, the_lowest_of_all_queues_is_discarded) {
+TEST(regress_reject, discard_queued_discards_the_lowest_priority_of_all_queues) {
   std::atomic<int> inside{0};
   thread_pool p({.max_threads = 4, .queue_limit = 4, .on_full = rejection::discard_queued});
   gate go;
@@ -178,7 +178,7 @@ TEST(regress_reject, the_lowest_of_all_queues_is_discarded) {
   EXPECT_EQ(p.stats().succeeded, 8U);
 }
 
-TEST(regress_reject, which_of_equals_is_lost_is_as_the_order_says) {
+TEST(regress_reject, discard_queued_follows_the_queue_order_for_equal_priorities) {
   for (const queue_order order : {queue_order::fifo, queue_order::lifo, queue_order::deque}) {
     thread_pool p({.max_threads = 1, .queue_limit = 3, .on_full = rejection::discard_queued, .queue = order});
     std::vector<int> ran;
@@ -224,7 +224,7 @@ TEST(regress_reject, a_coroutine_that_has_begun_is_not_discarded) {
   }
 }
 
-TEST(regress_reject, who_waits_for_a_place_goes_first_come_first_served) {
+TEST(regress_reject, blocked_submits_are_admitted_in_fifo_order) {
   thread_pool p(full(rejection::block));
   std::vector<int> order;
   std::deque<sleeper> callers;
@@ -249,7 +249,7 @@ TEST(regress_reject, who_waits_for_a_place_goes_first_come_first_served) {
   EXPECT_EQ(order, (std::vector{-1, 0, 1, 2, 3, 4, 5, 6, 7}));
 }
 
-TEST(regress_reject, a_limit_of_each_queue_lets_those_that_wait_go_too) {
+TEST(regress_reject, worker_queue_limit_releases_blocked_submits) {
   thread_pool p({.max_threads = 2, .on_full = rejection::block, .worker_queue_limit = 1});
   std::atomic<int> done{0};
   std::vector<std::thread> callers;
@@ -287,7 +287,7 @@ TEST(regress_reject, a_limit_is_never_exceeded) {
   EXPECT_EQ(done, 400);
 }
 
-TEST(regress_reject, a_place_given_up_by_a_cancel_or_a_pause_is_taken) {
+TEST(regress_reject, blocked_submit_takes_a_place_freed_by_a_cancel_or_a_pause) {
   thread_pool p(
       {.max_threads = 1, .queue_limit = 1, .on_full = rejection::block, .pause = pause_mode::queued_too});
   blocker busy(p);
@@ -317,7 +317,7 @@ TEST(regress_reject, a_thread_of_the_pool_does_not_wait_for_a_place) {
   EXPECT_EQ(ran, 10);
 }
 
-TEST(regress_reject, who_waits_for_a_place_is_refused_when_the_pool_ends) {
+TEST(regress_reject, blocked_submit_is_refused_when_the_pool_shuts_down) {
   std::vector<std::thread> callers;
   std::atomic<int> refused{0};
   {
@@ -344,7 +344,7 @@ TEST(regress_reject, who_waits_for_a_place_is_refused_when_the_pool_ends) {
   EXPECT_EQ(refused, 3);
 }
 
-TEST(regress_reject, a_function_chooses) {
+TEST(regress_reject, custom_function_chooses_the_policy) {
   rejection answer = rejection::discard_newest;
   bool throws = false;
   thread_pool p({.max_threads = 1,
@@ -371,7 +371,7 @@ TEST(regress_reject, a_function_chooses) {
   expect_idle(p);
 }
 
-TEST(regress_reject, works_that_come_back_are_never_refused) {
+TEST(regress_reject, released_and_retried_jobs_are_never_rejected) {
   thread_pool p(full(rejection::abort));
   gate go;
   auto first = p.submit([&] { go.pass(); });

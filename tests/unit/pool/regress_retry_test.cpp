@@ -39,7 +39,7 @@ TEST_P(regress_retry, a_limit_of_five_is_six_attempts) {
   EXPECT_EQ(p.stats().failed, 1U);
 }
 
-TEST_P(regress_retry, without_a_limit_until_it_is_well) {
+TEST_P(regress_retry, job_without_a_limit_is_retried_until_it_succeeds) {
   thread_pool p({.max_threads = 2});
   int runs = 0;
   auto w = p.submit(
@@ -52,7 +52,7 @@ TEST_P(regress_retry, without_a_limit_until_it_is_well) {
   expect_idle(p);
 }
 
-TEST_P(regress_retry, a_stop_ends_one_without_a_limit) {
+TEST_P(regress_retry, stop_ends_a_job_without_a_retry_limit) {
   thread_pool p({.max_threads = 2});
   std::atomic<int> runs{0};
   auto w = p.submit([&] { ++runs, throw std::runtime_error("again"); },
@@ -92,7 +92,7 @@ TEST_P(regress_retry, may_be_ended_from_the_body_the_callback_and_an_event) {
   }
 }
 
-TEST_P(regress_retry, only_what_the_filter_lets) {
+TEST_P(regress_retry, filter_decides_which_errors_are_retried) {
   thread_pool p({.max_threads = 1});
   recorder heard(p);
   int runs = 0;
@@ -139,7 +139,7 @@ TEST_P(regress_retry, a_coroutine_begins_anew) {
   expect_idle(p);
 }
 
-TEST_P(regress_retry, the_time_counts_over_all_attempts) {
+TEST_P(regress_retry, timeout_covers_all_attempts) {
   thread_pool p({.max_threads = 1});
   auto w = p.submit(
       [] {
@@ -160,7 +160,7 @@ INSTANTIATE_TEST_SUITE_P(both,
                                                                                   : "immediately");
                          });
 
-TEST(regress_retry_of_one, its_group_lets_others_go_between_attempts) {
+TEST(regress_retry_of_one, job_holds_no_place_in_its_group_between_attempts) {
   thread_pool p({.max_threads = 1});
   p.limit_group("g", 1);
   auto w =
@@ -214,7 +214,7 @@ TEST(regress_retry_of_one, needs_a_function_that_can_be_called_again) {
   EXPECT_EQ(p.submit(once{std::make_unique<int>(1)}).fetch().value(), 1);
 }
 
-TEST(regress_timeout, is_not_told_of_a_work_that_is_over) {
+TEST(regress_timeout, timeout_is_not_reported_after_the_job_has_ended) {
   thread_pool p({.max_threads = 1});
   recorder heard(p);
   struct over {
@@ -243,7 +243,7 @@ TEST(regress_timeout, is_not_told_of_a_work_that_is_over) {
   }
 }
 
-TEST(regress_timeout, the_running_timer_tells_how_long_and_may_throw) {
+TEST(regress_timeout, running_timer_reports_the_duration_and_may_throw) {
   std::atomic<int> ticks{0};
   std::atomic<std::int64_t> longest{0};
   thread_pool p({.max_threads = 1, .running_timer = {1ms, [&](std::chrono::nanoseconds since) {
@@ -262,7 +262,7 @@ TEST(regress_timeout, the_running_timer_tells_how_long_and_may_throw) {
   EXPECT_THROW(thread_pool({.running_timer = {1ms, {}}}), std::invalid_argument);
 }
 
-TEST(regress_timeout, of_the_pool_stops_the_batch_and_not_the_next) {
+TEST(regress_timeout, pool_timeout_stops_the_current_batch_and_not_the_next) {
   thread_pool p({.max_threads = 1, .total_timeout = 1s});
   auto w = p.submit([] { this_work::sleep_for(1h); });
   auto queued = p.submit([] {});
@@ -272,7 +272,7 @@ TEST(regress_timeout, of_the_pool_stops_the_batch_and_not_the_next) {
   EXPECT_EQ(p.submit([] { return 1; }).fetch().value(), 1);
 }
 
-TEST(regress_timeout, goes_on_while_it_is_paused) {
+TEST(regress_timeout, timeout_expires_while_the_job_is_paused) {
   thread_pool p({.max_threads = 1});
   auto w = p.submit(
       [] {

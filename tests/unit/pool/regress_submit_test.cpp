@@ -37,7 +37,7 @@ class full_pool {
 };
 
 // submit() throws after its work was found by name. The work ends like any other; no waiter stays blocked.
-TEST(regress_submit, who_found_a_work_that_is_then_refused_goes_on) {
+TEST(regress_submit, waiters_of_a_job_found_by_name_return_when_submit_throws) {
   full_pool p;
   work_id found;
   work<void> after;
@@ -99,7 +99,7 @@ TEST(regress_submit, a_reserved_id_outlives_a_submit_that_throws) {
 }
 
 // A stop or a force stop arrives before the work is in a queue: the work never begins.
-TEST(regress_submit, what_is_stopped_while_it_is_submitted_is_cancelled) {
+TEST(regress_submit, job_stopped_during_its_submit_is_cancelled) {
   for (const bool by_force : {false, true}) {
     full_pool p;
     p.in_the_middle([&] {

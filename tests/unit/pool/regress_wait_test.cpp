@@ -16,7 +16,7 @@ using namespace rota::pool;
 using namespace rota::pool::test;
 
 // Many threads become the first waiter at the same moment.
-TEST(regress_wait, many_that_wait_first_at_once) {
+TEST(regress_wait, many_threads_may_become_the_first_waiter_at_once) {
   thread_pool p({.max_threads = 1});
   for (int round = 0; round < 500; ++round) {
     int value = 0;  // plain: each wait orders it
@@ -40,7 +40,7 @@ TEST(regress_wait, many_that_wait_first_at_once) {
 }
 
 // No lost wakeup between the check and the sleep.
-TEST(regress_wait, returns_however_it_meets_the_end) {
+TEST(regress_wait, wait_that_races_with_the_end_of_a_job_loses_no_wakeup) {
   thread_pool p({.max_threads = 1});
   for (int i = 0; i < 20'000; ++i) {
     int value = 0;
@@ -56,7 +56,7 @@ TEST(regress_wait, returns_however_it_meets_the_end) {
 }
 
 // A coroutine waits for a work of another pool that ends at once.
-TEST(regress_wait, a_coroutine_that_waits_goes_on_at_home) {
+TEST(regress_wait, coroutine_resumes_in_its_own_pool_after_a_wait) {
   thread_pool home({.max_threads = 1});
   thread_pool away({.max_threads = 1});
   auto w = home.submit([&]() -> task<int> {
@@ -73,7 +73,7 @@ TEST(regress_wait, a_coroutine_that_waits_goes_on_at_home) {
   EXPECT_EQ(w.fetch().value(), 2'000);
 }
 
-TEST(regress_wait, a_failure_is_one_whatever_type_is_asked_for) {
+TEST(regress_wait, failed_job_stays_stored_when_fetched_with_a_wrong_type) {
   std::vector<work_status> seen;
   std::mutex lock;
   thread_pool p({.max_threads = 1, .default_callback = [&](const work_end& e) {
@@ -89,7 +89,7 @@ TEST(regress_wait, a_failure_is_one_whatever_type_is_asked_for) {
   EXPECT_TRUE(p.fetch<std::string>(w.id()).value().has_exception()) << "still there";
 }
 
-TEST(regress_wait, an_outcome_is_fetched_once_whatever_it_is) {
+TEST(regress_wait, cancelled_outcome_is_fetched_once) {
   thread_pool p({.max_threads = 1});
   const blocker first(p);
   auto w = p.submit([] { return 1; }, {.store_result = true});
@@ -104,7 +104,7 @@ TEST(regress_wait, an_outcome_is_fetched_once_whatever_it_is) {
   }
 }
 
-TEST(regress_wait, of_several_that_fetch_one_gets_it) {
+TEST(regress_wait, one_of_several_concurrent_fetches_gets_the_outcome) {
   thread_pool p({.max_threads = 2});
   for (int round = 0; round < 2'000; ++round) {
     auto w = p.submit([] { return std::make_unique<int>(5); }, {.store_result = round % 2 == 0});
@@ -141,7 +141,7 @@ TEST(regress_wait, results_that_are_stored_stay_until_they_are_fetched_or_cleare
   EXPECT_EQ(p.clear_results(), 0U);
 }
 
-TEST(regress_wait, for_a_list_says_which_were_not_there) {
+TEST(regress_wait, wait_for_a_list_returns_the_unknown_ids) {
   thread_pool p({.max_threads = 2});
   auto a = p.submit([] {});
   auto b = p.submit([] {});
@@ -151,7 +151,7 @@ TEST(regress_wait, for_a_list_says_which_were_not_there) {
   EXPECT_EQ(p.stop(ids).size(), 3U);
 }
 
-TEST(regress_wait, for_any_of_several) {
+TEST(regress_wait, wait_any_returns_the_job_that_ended_first) {
   thread_pool p({.max_threads = 2});
   for (int round = 0; round < 1'000; ++round) {
     gate go;
@@ -165,7 +165,7 @@ TEST(regress_wait, for_any_of_several) {
   EXPECT_THROW(static_cast<void>(p.wait_any({})), std::invalid_argument);
 }
 
-TEST(regress_wait, inside_of_works_of_a_pool_that_has_one_thread) {
+TEST(regress_wait, nested_waits_complete_on_a_pool_with_one_thread) {
   thread_pool p({.max_threads = 1});
   const std::function<int(int)> tree = [&](int depth) -> int {
     if (depth == 0) return 1;
@@ -177,7 +177,7 @@ TEST(regress_wait, inside_of_works_of_a_pool_that_has_one_thread) {
   expect_idle(p);
 }
 
-TEST(regress_wait, helping_nests_and_goes_back_to_sleep_below_sixteen) {
+TEST(regress_wait, helping_waits_complete_at_a_nesting_depth_of_sixty) {
   thread_pool p({.max_threads = 2, .queue = queue_order::lifo});
   const std::function<int(int)> chain = [&](int depth) -> int {
     if (depth == 0) return 0;
@@ -188,7 +188,7 @@ TEST(regress_wait, helping_nests_and_goes_back_to_sleep_below_sixteen) {
   expect_idle(p);
 }
 
-TEST(regress_wait, divide_and_conquer) {
+TEST(regress_wait, helping_fetches_complete_a_divide_and_conquer_sum) {
   for (const queue_order order : {queue_order::lifo, queue_order::deque}) {
     for (const placement where : {placement::local, placement::idle_then_local}) {
       thread_pool p({.max_threads = 2, .queue = order, .steal = steal_amount::one});
@@ -209,7 +209,7 @@ TEST(regress_wait, divide_and_conquer) {
   }
 }
 
-TEST(regress_wait, of_a_work_for_itself_is_an_error) {
+TEST(regress_wait, job_that_waits_for_itself_gets_an_error) {
   thread_pool p({.max_threads = 1});
   auto w = p.submit([&] { EXPECT_THROW(static_cast<void>(p.wait(this_work::id())), error); });
   EXPECT_TRUE(w.fetch().has_value());
@@ -229,7 +229,7 @@ TEST(regress_wait, a_thread_that_waits_is_replaced) {
 }
 
 // Each waits for the one queued before it. Waits run works inside of one another, to a bounded depth only.
-TEST(regress_wait, a_chain_of_waits_is_longer_than_a_stack) {
+TEST(regress_wait, chain_of_100000_nested_waits_does_not_overflow_the_stack) {
   constexpr int count = 100'000;
   thread_pool p({.max_threads = 1, .queue = queue_order::lifo, .start = start_mode::suspended});
   std::vector<work<int>> all;

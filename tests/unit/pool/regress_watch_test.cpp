@@ -11,7 +11,7 @@ using namespace rota;
 using namespace rota::pool;
 using namespace rota::pool::test;
 
-TEST(regress_watch, is_outstanding_while_it_has_something_to_do_and_no_work) {
+TEST(regress_watch, watch_is_outstanding_while_its_source_has_items) {
   thread_pool p({.max_threads = 1});
   recorder heard(p);
   source<int> s(8);
@@ -34,7 +34,7 @@ TEST(regress_watch, is_outstanding_while_it_has_something_to_do_and_no_work) {
   expect_idle(p);
 }
 
-TEST(regress_watch, lets_go_when_it_is_stopped_or_its_source_is_emptied_by_somebody_else) {
+TEST(regress_watch, watch_is_not_outstanding_once_stopped_or_its_source_is_emptied) {
   thread_pool p({.max_threads = 1});
   source<int> s(8);
   gate go;
@@ -54,7 +54,7 @@ TEST(regress_watch, lets_go_when_it_is_stopped_or_its_source_is_emptied_by_someb
   EXPECT_EQ(s.size(), 1U);
 }
 
-TEST(regress_watch, the_next_one_is_outstanding_for_what_comes_back) {
+TEST(regress_watch, next_watch_is_outstanding_for_items_that_are_put_back) {
   thread_pool first({.max_threads = 1});
   thread_pool second({.max_threads = 1, .start = start_mode::suspended});
   source<int> s(8);
@@ -109,7 +109,7 @@ struct tells {
 };
 
 // The second watch turns the returned item into a work, on a thread that is still inside of the first watch.
-TEST(regress_watch, its_body_goes_with_it_and_not_with_a_thread_of_the_pool) {
+TEST(regress_watch, body_is_destroyed_with_its_watch) {
   holds_up::shared at_the_next;
   holds_up::by = &at_the_next;
   {
@@ -140,7 +140,7 @@ TEST(regress_watch, its_body_goes_with_it_and_not_with_a_thread_of_the_pool) {
 }
 
 // An abandoned work still runs the body, which is destroyed when that work returns.
-TEST(regress_watch, its_body_stays_for_who_is_inside_of_it) {
+TEST(regress_watch, body_lives_until_an_abandoned_job_leaves_it) {
   struct kept {
     std::atomic<bool> gone{false};
     std::atomic<bool> begun{false};

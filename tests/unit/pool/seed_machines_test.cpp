@@ -431,7 +431,7 @@ constexpr std::array rows{
     row{"WorkHeldState", "no longer frozen", "not_held", "", "", "claim", one_owner},
 };
 
-TEST(seed_machines, each_transition_has_something_of_ours) {
+TEST(reference_state_machines, each_transition_has_a_counterpart_that_passes_its_check) {
   for (const row& each : rows) {
     SCOPED_TRACE(std::string(each.machine) + ": " + std::string(each.trigger) + " -> " +
                  std::string(each.change));
@@ -441,7 +441,7 @@ TEST(seed_machines, each_transition_has_something_of_ours) {
   }
 }
 
-TEST(seed_machines, all_nine_are_there) {
+TEST(reference_state_machines, all_nine_machines_are_in_the_table) {
   constexpr std::array<std::pair<std::string_view, int>, 9> documented{{{"PoolState", 3},
                                                                         {"CanCreateNewWorker", 2},
                                                                         {"CanDeleteRedundantWorker", 3},

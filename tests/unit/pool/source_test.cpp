@@ -52,7 +52,7 @@ TEST(source, destroys_what_is_left) {
   EXPECT_EQ(ends, 5);
 }
 
-TEST(source, refuses_to_have_no_room) { EXPECT_THROW(source<int>(0), std::invalid_argument); }
+TEST(source, refuses_a_capacity_of_zero) { EXPECT_THROW(source<int>(0), std::invalid_argument); }
 
 /// The move constructor throws on demand.
 struct heavy {

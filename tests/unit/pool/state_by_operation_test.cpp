@@ -313,7 +313,7 @@ class state_by_operation : public ::testing::TestWithParam<std::tuple<state, ope
   }
 };
 
-TEST_P(state_by_operation, is_as_the_table_says) {
+TEST_P(state_by_operation, operation_has_the_result_that_the_table_lists) {
   const auto [from, what] = GetParam();
   const cell expected = table[static_cast<unsigned>(from)][static_cast<unsigned>(what)];
   stage on(from);

@@ -54,14 +54,14 @@ TEST(thread_pool, runs_coroutines) {
   EXPECT_EQ(p.submit([]() -> task<int> { co_return 6; }()).fetch().value(), 6);
 }
 
-TEST(thread_pool, an_exception_reaches_who_fetches) {
+TEST(thread_pool, fetch_returns_the_exception_of_the_job) {
   thread_pool p;
   auto w = p.submit([]() -> int { throw std::runtime_error("no"); });
   EXPECT_THROW(static_cast<void>(w.fetch().value()), std::runtime_error);
   EXPECT_EQ(w.status(), work_status::failed);
 }
 
-TEST(thread_pool, many_works_from_many_threads) {
+TEST(thread_pool, jobs_submitted_by_many_threads_all_run) {
   std::atomic<int> done{0};
   {
     thread_pool p({.max_threads = 4});
@@ -96,7 +96,7 @@ TEST(thread_pool, a_work_submits_others) {
   EXPECT_EQ(done, 2047);
 }
 
-TEST(thread_pool, a_stop_token_is_given_to_who_takes_one) {
+TEST(thread_pool, stop_token_is_passed_to_a_function_that_takes_one) {
   thread_pool p;
   std::promise<void> begun;
   auto w = p.submit([&](std::stop_token stop) {
@@ -110,7 +110,7 @@ TEST(thread_pool, a_stop_token_is_given_to_who_takes_one) {
   EXPECT_EQ(w.fetch().value(), 1) << "who looks and returns has succeeded";
 }
 
-TEST(thread_pool, what_has_not_begun_is_taken_back) {
+TEST(thread_pool, job_that_has_not_begun_can_be_cancelled) {
   thread_pool p({.max_threads = 1});
   std::latch go(1);
   auto first = p.submit([&] { go.wait(); });
@@ -125,7 +125,7 @@ TEST(thread_pool, what_has_not_begun_is_taken_back) {
   EXPECT_EQ(p.stats().outstanding, 0U);
 }
 
-TEST(thread_pool, one_after_the_other) {
+TEST(thread_pool, job_runs_after_its_predecessors) {
   thread_pool p({.max_threads = 2});
   std::atomic<int> order{0};
   auto a = p.submit([&] { return order++; });
@@ -135,7 +135,7 @@ TEST(thread_pool, one_after_the_other) {
   EXPECT_EQ(b.fetch().value(), 1);
 }
 
-TEST(thread_pool, a_failure_goes_on_to_what_comes_after) {
+TEST(thread_pool, failure_propagates_to_successors) {
   thread_pool p({.max_threads = 2});
   const work_id first = p.reserve();
   auto b = p.submit([] {}, {.after = {first}});
@@ -151,7 +151,7 @@ TEST(thread_pool, a_failure_goes_on_to_what_comes_after) {
   EXPECT_EQ(a.status(), work_status::failed);
 }
 
-TEST(thread_pool, priorities) {
+TEST(thread_pool, queued_jobs_run_in_order_of_priority) {
   thread_pool p({.max_threads = 1});
   std::latch go(1);
   std::vector<int> order;
@@ -184,7 +184,7 @@ TEST(thread_pool, retries) {
   EXPECT_EQ(v.fetch().value(), 3);
 }
 
-TEST(thread_pool, a_timeout_stops) {
+TEST(thread_pool, timeout_stops_a_running_job) {
   thread_pool p({.max_threads = 1});
   auto w = p.submit([] { this_work::sleep_for(1h); }, {.timeout = 5ms});
   EXPECT_EQ(w.fetch().reason(), cancel_reason::timeout);
@@ -209,7 +209,7 @@ TEST(thread_pool, pause_and_resume) {
   EXPECT_EQ(w.fetch().value(), 1);
 }
 
-TEST(thread_pool, what_does_not_end_is_abandoned) {
+TEST(thread_pool, job_that_ignores_a_force_stop_is_abandoned) {
   std::atomic<bool> end{false};
   std::atomic<bool> ended{false};
   {
@@ -233,7 +233,7 @@ TEST(thread_pool, what_does_not_end_is_abandoned) {
   EXPECT_TRUE(ended);
 }
 
-TEST(thread_pool, times_as_many_works_as_it_is_told_to) {
+TEST(thread_pool, time_one_in_decides_how_many_jobs_are_timed) {
   for (const unsigned one_in : {0U, 1U}) {
     thread_pool p({.max_threads = 2, .time_one_in = one_in});
     for (int i = 0; i < 100; ++i) static_cast<void>(p.submit([] {}));
@@ -248,7 +248,7 @@ TEST(thread_pool, times_as_many_works_as_it_is_told_to) {
   }
 }
 
-TEST(thread_pool, times_an_attempt_once) {
+TEST(thread_pool, retried_job_is_timed_once) {
   thread_pool p({.max_threads = 1, .time_one_in = 1});
   auto w = p.submit([] { throw std::runtime_error("always"); },
                     {.retry = {.limit = 3, .where = retry_where::requeued}});
@@ -259,7 +259,7 @@ TEST(thread_pool, times_an_attempt_once) {
   EXPECT_EQ(p.stats().run_time.count, 1U);
 }
 
-TEST(thread_pool, a_callback_hears_why) {
+TEST(thread_pool, callback_gets_the_cancel_reason) {
   thread_pool p({.max_threads = 1});
   cancel_reason why = cancel_reason::none;
   work_options o{.timeout = 1ms};
@@ -277,7 +277,7 @@ TEST(thread_pool, a_callback_hears_why) {
   EXPECT_EQ(why, cancel_reason::none);
 }
 
-TEST(thread_pool, who_fails_because_of_another_ends_once_also_if_it_is_forced) {
+TEST(thread_pool, job_failed_by_its_predecessor_ends_once_despite_force_stop) {
   std::atomic<int> told{0};
   {
     thread_pool p({.max_threads = 1, .force_grace = 0ms});
@@ -298,7 +298,7 @@ TEST(thread_pool, who_fails_because_of_another_ends_once_also_if_it_is_forced) {
   }
 }
 
-TEST(thread_pool, a_pause_of_a_group_ends_with_its_relation) {
+TEST(thread_pool, unrelate_ends_the_pause_by_a_parent_group) {
   thread_pool p({.max_threads = 1});
   p.relate("parent", "child");
   std::promise<void> begun;
@@ -322,7 +322,7 @@ TEST(thread_pool, a_pause_of_a_group_ends_with_its_relation) {
   p.resume("parent");
 }
 
-TEST(thread_pool, two_that_resume_at_once_are_not_none) {
+TEST(thread_pool, concurrent_resumes_do_not_leave_a_job_paused) {
   thread_pool p({.max_threads = 1});
   std::atomic<bool> end{false};
   auto w = p.submit(

@@ -19,7 +19,7 @@ auto now() { return std::chrono::steady_clock::now(); }
 
 // ---- waits with a limit -----------------------------------------------------------------------------------
 
-TEST(wait_several, by_id_within_a_limit) {
+TEST(wait_several, timed_wait_by_id_returns_whether_the_job_ended) {
   thread_pool p({.max_threads = 1});
   blocker busy(p);
   const auto w = p.submit([] {});
@@ -34,7 +34,7 @@ TEST(wait_several, by_id_within_a_limit) {
   EXPECT_TRUE(p.wait_for(w.id(), 0s)) << "it is over, and has a handle";
 }
 
-TEST(wait_several, by_list_within_one_limit_for_all) {
+TEST(wait_several, timed_wait_by_list_returns_ids_unknown_or_not_ended) {
   thread_pool p({.max_threads = 2});
   blocker busy(p);
   const auto quick = p.submit([] {});
@@ -48,7 +48,7 @@ TEST(wait_several, by_list_within_one_limit_for_all) {
   EXPECT_TRUE(p.wait_for(std::vector<work_id>{}, 0s).empty());
 }
 
-TEST(wait_several, by_group_until_then) {
+TEST(wait_several, wait_until_by_group_returns_whether_its_jobs_ended) {
   thread_pool p({.max_threads = 1});
   blocker busy(p, {.group = "g"});
   EXPECT_FALSE(p.wait_until("g", now()));
@@ -56,7 +56,7 @@ TEST(wait_several, by_group_until_then) {
   EXPECT_TRUE(p.wait_until("g", now() + 1h));
 }
 
-TEST(wait_several, for_any_within_a_limit) {
+TEST(wait_several, timed_wait_any_returns_the_ended_job_or_nothing) {
   thread_pool p({.max_threads = 2});
   blocker first(p);
   blocker second(p);
@@ -70,7 +70,7 @@ TEST(wait_several, for_any_within_a_limit) {
   EXPECT_THROW(static_cast<void>(p.wait_any_for({}, 1h)), std::invalid_argument);
 }
 
-TEST(wait_several, of_a_work_for_itself_is_an_error_with_a_limit_too) {
+TEST(wait_several, timed_wait_of_a_job_for_itself_is_an_error) {
   thread_pool p({.max_threads = 1});
   auto w = p.submit([&] {
     const std::array me{this_work::id()};
@@ -84,7 +84,7 @@ TEST(wait_several, of_a_work_for_itself_is_an_error_with_a_limit_too) {
 
 // ---- fetches ----------------------------------------------------------------------------------------------
 
-TEST(fetch_several, by_list_in_its_order) {
+TEST(fetch_several, fetch_by_list_returns_outcomes_in_the_order_of_the_list) {
   thread_pool p({.max_threads = 2});
   std::vector<work_id> ids;
   for (int i = 0; i < 20; ++i) ids.push_back(p.submit([i] { return i; }, {.store_result = true}).id());
@@ -99,7 +99,7 @@ TEST(fetch_several, by_list_in_its_order) {
   EXPECT_TRUE(p.fetch<int>(std::vector<work_id>{}).empty());
 }
 
-TEST(fetch_several, waits_for_what_is_not_over_and_hears_of_each_end) {
+TEST(fetch_several, fetch_by_list_waits_for_jobs_that_have_not_ended) {
   thread_pool p({.max_threads = 2});
   blocker first(p);
   blocker second(p);
@@ -129,7 +129,7 @@ TEST(fetch_several, takes_none_if_one_is_of_another_type) {
   EXPECT_EQ(p.fetch<long>(ids[1])->value(), 2);
 }
 
-TEST(fetch_several, of_a_group_as_they_were_submitted) {
+TEST(fetch_several, fetch_by_group_returns_outcomes_in_submission_order) {
   thread_pool p({.max_threads = 2});
   p.relate("g", "below");
   std::vector<work_id> ids;
@@ -164,7 +164,7 @@ TEST(fetch_several, of_a_group_as_they_were_submitted) {
   EXPECT_EQ(p.clear_results(), 2U);
 }
 
-TEST(fetch_several, of_several_that_fetch_a_group_each_outcome_goes_to_one) {
+TEST(fetch_several, concurrent_fetches_of_a_group_get_each_outcome_once) {
   thread_pool p({.max_threads = 2});
   for (int round = 0; round < 200; ++round) {
     for (int i = 0; i < 4; ++i)
@@ -182,7 +182,7 @@ TEST(fetch_several, of_several_that_fetch_a_group_each_outcome_goes_to_one) {
 
 // ---- counts of threads ------------------------------------------------------------------------------------
 
-TEST(thread_counts, are_of_each_thread_and_add_up) {
+TEST(thread_counts, counts_of_the_threads_add_up_to_the_totals) {
   std::atomic<unsigned> started{0};
   thread_pool p({.max_threads = 2, .on_thread_start = [&](unsigned index) { started |= 1U << index; }});
   EXPECT_TRUE(p.stats().by_thread.empty());

@@ -10,7 +10,7 @@ using namespace rota;
 using namespace rota::pool;
 using namespace rota::pool::test;
 
-TEST(watch_back, what_failed_comes_back_to_the_end) {
+TEST(watch_back, failed_item_returns_to_the_end_of_the_source) {
   thread_pool p({.max_threads = 1});
   source<int> s(10);
   std::vector<std::string> order;  // used by one thread
@@ -29,7 +29,7 @@ TEST(watch_back, what_failed_comes_back_to_the_end) {
   EXPECT_EQ(order, (std::vector<std::string>{"1/0", "2/0", "3/0", "1/1", "1/2"}));
 }
 
-TEST(watch_back, what_comes_back_too_often_is_given_up_and_can_be_had) {
+TEST(watch_back, item_returned_too_often_is_given_up_and_can_be_taken) {
   std::atomic<int> ends{0};
   thread_pool p({.max_threads = 2});
   source<parcel> s(10);
@@ -61,7 +61,7 @@ TEST(watch_back, what_comes_back_too_often_is_given_up_and_can_be_had) {
   expect_settled(w);
 }
 
-TEST(watch_back, without_a_limit_it_comes_back_until_it_is_stopped) {
+TEST(watch_back, item_without_a_limit_returns_until_the_watch_is_stopped) {
   thread_pool p({.max_threads = 1});
   source<int> s(10);
   std::atomic<int> runs{0};
@@ -81,7 +81,7 @@ TEST(watch_back, without_a_limit_it_comes_back_until_it_is_stopped) {
   expect_settled(w);
 }
 
-TEST(watch_back, what_was_stopped_comes_back_as_often_as_somebody_stops_it) {
+TEST(watch_back, stopped_item_returns_regardless_of_the_limit) {
   thread_pool p({.max_threads = 1});
   source<int> s(10);
   std::atomic<int> begun{0};
@@ -104,7 +104,7 @@ TEST(watch_back, what_was_stopped_comes_back_as_often_as_somebody_stops_it) {
   EXPECT_EQ(w.stats().succeeded, 1U);
 }
 
-TEST(watch_back, what_runs_out_of_time_or_stops_by_itself_is_given_up) {
+TEST(watch_back, item_that_times_out_or_stops_itself_is_given_up) {
   thread_pool p({.max_threads = 1});
   source<int> s(10);
   watch_options how;
@@ -126,7 +126,7 @@ TEST(watch_back, what_runs_out_of_time_or_stops_by_itself_is_given_up) {
   EXPECT_EQ(p.stats().stopped, 4U);
 }
 
-TEST(watch_back, what_is_not_to_come_back_is_destroyed) {
+TEST(watch_back, item_is_destroyed_if_the_put_back_options_are_off) {
   std::atomic<int> ends{0};
   thread_pool p({.max_threads = 1});
   source<parcel> s(10);
@@ -156,7 +156,7 @@ TEST(watch_back, what_is_not_to_come_back_is_destroyed) {
   expect_settled(w);
 }
 
-TEST(watch_back, what_somebody_cancels_comes_back_and_is_run) {
+TEST(watch_back, cancelled_item_returns_and_runs) {
   thread_pool p({.max_threads = 1});
   source<int> s(10);
   std::atomic<int> runs{0};
@@ -178,7 +178,7 @@ TEST(watch_back, what_somebody_cancels_comes_back_and_is_run) {
   expect_settled(w);
 }
 
-TEST(watch_back, a_work_tries_again_before_its_item_comes_back) {
+TEST(watch_back, job_is_retried_before_its_item_returns) {
   thread_pool p({.max_threads = 1});
   source<int> s(10);
   std::atomic<int> runs{0};
@@ -202,7 +202,7 @@ TEST(watch_back, a_work_tries_again_before_its_item_comes_back) {
   }
 }
 
-TEST(watch_back, what_comes_back_needs_no_room) {
+TEST(watch_back, returned_item_needs_no_free_capacity) {
   thread_pool p({.max_threads = 1});
   source<int> s(1);
   gate open;

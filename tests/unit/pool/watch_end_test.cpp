@@ -18,7 +18,7 @@ std::vector<int> left_in(source<int>& s) {
   return all;
 }
 
-TEST(watch_end, a_stop_takes_back_what_waits_and_leaves_what_runs) {
+TEST(watch_end, stop_takes_queued_items_back_and_leaves_running_ones) {
   thread_pool p({.max_threads = 1});
   source<int> s(10);
   gate open;
@@ -49,7 +49,7 @@ TEST(watch_end, a_stop_takes_back_what_waits_and_leaves_what_runs) {
   EXPECT_EQ(p.stats().cancelled, 2U);
 }
 
-TEST(watch_end, what_runs_may_be_stopped_too) {
+TEST(watch_end, stop_running_and_force_stop_put_running_items_back) {
   for (const bool force : {false, true}) {
     thread_pool p({.max_threads = 2});
     source<int> s(10);
@@ -109,7 +109,7 @@ TEST(watch_end, the_item_of_an_abandoned_work_stays_with_its_thread) {
   EXPECT_EQ(s.size() + s.given_up(), 0U);
 }
 
-TEST(watch_end, is_the_end_of_what_runs) {
+TEST(watch_end, destructor_waits_for_running_items) {
   thread_pool p({.max_threads = 2});
   source<int> s(100);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(s.try_push(i), push_status::pushed);
@@ -128,7 +128,7 @@ TEST(watch_end, is_the_end_of_what_runs) {
   expect_idle(p);
 }
 
-TEST(watch_end, a_stop_may_come_from_a_work_of_its_own) {
+TEST(watch_end, watch_may_be_stopped_by_one_of_its_own_jobs) {
   thread_pool p({.max_threads = 1});
   source<int> s(100);
   std::optional<watch> w;
@@ -144,7 +144,7 @@ TEST(watch_end, a_stop_may_come_from_a_work_of_its_own) {
   EXPECT_EQ(static_cast<std::size_t>(runs), 10 - s.size());
 }
 
-TEST(watch_end, within_one_of_its_own_works_ends_the_program) {
+TEST(watch_end, watch_destroyed_inside_one_of_its_own_jobs_aborts) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_DEATH(
       {
@@ -201,7 +201,7 @@ TEST(watch_end, a_full_queue_neither_refuses_nor_loses_an_item) {
   }
 }
 
-TEST(watch_end, a_pool_that_is_paused_or_has_not_started_runs_them_later) {
+TEST(watch_end, paused_or_suspended_pool_runs_items_later) {
   std::atomic<int> runs{0};
   thread_pool p({.max_threads = 2, .start = start_mode::suspended, .pause = pause_mode::queued_too});
   source<int> s(10);
@@ -224,7 +224,7 @@ TEST(watch_end, a_pool_that_is_paused_or_has_not_started_runs_them_later) {
   EXPECT_EQ(runs, 10);
 }
 
-TEST(watch_end, a_group_with_a_limit_holds_them) {
+TEST(watch_end, group_limit_applies_to_items) {
   std::atomic<int> now{0}, most{0};
   thread_pool p({.max_threads = 4});
   p.limit_group("one", 1);
@@ -245,7 +245,7 @@ TEST(watch_end, a_group_with_a_limit_holds_them) {
   EXPECT_EQ(w.stats().succeeded, 100U);
 }
 
-TEST(watch_end, comes_with_that_of_its_pool) {
+TEST(watch_end, watch_ends_with_its_pool) {
   source<int> s(source<int>::unbounded);
   std::atomic<int> runs{0};
   std::optional<watch> w;
@@ -281,7 +281,7 @@ TEST(watch_end, comes_with_that_of_its_pool) {
   EXPECT_EQ(runs, 1);
 }
 
-TEST(watch_end, a_pool_ends_while_items_come_in) {
+TEST(watch_end, no_item_is_lost_when_the_pool_ends_during_pushes) {
   for (int round = 0; round < 50; ++round) {
     std::vector<std::atomic<int>> runs(200);
     source<int> s(source<int>::unbounded);
@@ -300,7 +300,7 @@ TEST(watch_end, a_pool_ends_while_items_come_in) {
   }
 }
 
-TEST(watch_end, a_pool_with_a_watch_counts_and_stops_nothing_for_it) {
+TEST(watch_end, watch_without_items_is_not_counted_or_stopped_as_a_job) {
   thread_pool p({.max_threads = 1});
   source<int> s(1);
   const watch w = watch_source(p, s, [](int& /*each*/) {});
@@ -329,7 +329,7 @@ TEST(watch_end, a_source_that_is_closed_is_emptied) {
   expect_settled(w);
 }
 
-TEST(watch_end, a_source_may_go_before_its_watch) {
+TEST(watch_end, source_may_be_destroyed_before_its_watch) {
   std::atomic<int> ends{0};
   std::atomic<int> runs{0};
   thread_pool p({.max_threads = 1});
@@ -352,7 +352,7 @@ TEST(watch_end, a_source_may_go_before_its_watch) {
   expect_settled(*w);
 }
 
-TEST(watch_end, what_nobody_can_have_any_more_is_destroyed) {
+TEST(watch_end, items_are_destroyed_when_the_source_and_its_watch_are_gone) {
   std::atomic<int> ends{0};
   thread_pool p({.max_threads = 1});
   {
@@ -367,7 +367,7 @@ TEST(watch_end, what_nobody_can_have_any_more_is_destroyed) {
   EXPECT_EQ(ends, 5);
 }
 
-TEST(watch_end, a_watch_that_comes_after_it_serves_what_it_puts_back) {
+TEST(watch_end, next_watch_runs_items_that_the_stopped_watch_puts_back) {
   for (int round = 0; round < 100; ++round) {
     thread_pool p({.max_threads = 2});
     source<int> s(100);

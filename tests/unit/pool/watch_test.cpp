@@ -16,7 +16,7 @@ using namespace rota::pool::test;
 
 // ---- what is run ------------------------------------------------------------------------------------------
 
-TEST(pool_watch, runs_what_is_in_and_what_comes_in_each_once) {
+TEST(pool_watch, runs_present_and_later_items_once_each) {
   std::atomic<int> ends{0};
   std::vector<std::atomic<int>> runs(100);
   thread_pool p({.max_threads = 3});
@@ -94,7 +94,7 @@ TEST(pool_watch, a_body_may_be_a_coroutine) {
   expect_settled(w);
 }
 
-TEST(pool_watch, at_most_so_many_are_in_works) {
+TEST(pool_watch, items_in_jobs_do_not_exceed_the_limit) {
   thread_pool p({.max_threads = 4});
   source<int> s(5);
   gate open;
@@ -135,7 +135,7 @@ TEST(pool_watch, takes_more_when_the_pool_has_grown) {
   EXPECT_EQ(w.stats().succeeded, 6U);
 }
 
-TEST(pool_watch, a_body_that_pushes_does_not_go_deeper) {
+TEST(pool_watch, body_that_pushes_an_item_does_not_recurse) {
   constexpr int last = 50'000;
   thread_pool p({.max_threads = 1});
   source<int> s(source<int>::unbounded);
@@ -178,7 +178,7 @@ TEST(pool_watch, pushes_and_takes_of_many_threads_lose_nothing) {
 
 // ---- two of them ------------------------------------------------------------------------------------------
 
-TEST(pool_watch, a_source_is_watched_by_one_at_a_time) {
+TEST(pool_watch, second_watch_of_a_source_is_refused) {
   thread_pool p({.max_threads = 1}), other({.max_threads = 1});
   source<int> s(10);
   std::atomic<int> first{0}, second{0};
@@ -203,7 +203,7 @@ TEST(pool_watch, a_source_is_watched_by_one_at_a_time) {
   EXPECT_EQ(first, 1);
 }
 
-TEST(pool_watch, two_do_not_disturb_each_other) {
+TEST(pool_watch, two_watches_of_a_pool_are_independent) {
   thread_pool p({.max_threads = 2});
   source<int> a(100), b(100);
   std::atomic<int> done{0}, tries{0};
@@ -229,7 +229,7 @@ TEST(pool_watch, two_do_not_disturb_each_other) {
   EXPECT_EQ(p.stats().running, 0U);
 }
 
-TEST(pool_watch, other_works_that_do_not_end_well_are_none_of_its_business) {
+TEST(pool_watch, failures_of_other_jobs_do_not_affect_the_watch) {
   thread_pool p({.max_threads = 2});
   source<int> s(10);
   std::atomic<int> runs{0};
@@ -261,7 +261,7 @@ TEST(pool_watch, other_works_that_do_not_end_well_are_none_of_its_business) {
 
 // ---- waiting ----------------------------------------------------------------------------------------------
 
-TEST(pool_watch, a_work_may_wait_for_another_ones_watch_but_not_for_its_own) {
+TEST(pool_watch, job_may_wait_for_a_watch_but_not_for_its_own) {
   thread_pool p({.max_threads = 1});
   source<int> s(10);
   std::optional<watch> w;
@@ -283,7 +283,7 @@ TEST(pool_watch, a_work_may_wait_for_another_ones_watch_but_not_for_its_own) {
   EXPECT_TRUE(refused);
 }
 
-TEST(pool_watch, a_force_stop_ends_a_wait_for_it) {
+TEST(pool_watch, force_stop_ends_a_wait_for_the_watch) {
   thread_pool p({.max_threads = 2});
   source<int> s(10);
   gate open;
@@ -301,7 +301,7 @@ TEST(pool_watch, a_force_stop_ends_a_wait_for_it) {
   open.open();
 }
 
-TEST(pool_watch, who_waits_goes_on_when_somebody_else_takes_the_last) {
+TEST(pool_watch, wait_returns_when_another_thread_takes_the_last_item) {
   thread_pool p({.max_threads = 1});
   source<int> s(10);
   std::atomic<int> runs{0};
@@ -316,7 +316,7 @@ TEST(pool_watch, who_waits_goes_on_when_somebody_else_takes_the_last) {
   EXPECT_EQ(runs, 2000);
 }
 
-TEST(pool_watch, an_empty_handle_has_nothing_to_say) {
+TEST(pool_watch, empty_handle_ignores_all_calls) {
   watch none;
   none.stop();
   none.stop_running();

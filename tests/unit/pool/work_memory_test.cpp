@@ -78,7 +78,7 @@ TEST(work_memory, goes_back_to_the_system) {
   EXPECT_LE(resident_pages() + given * segment_bytes / page / 2, at_peak) << "half of it, at least";
 }
 
-TEST(work_memory, of_a_segment_with_a_part_of_a_page_stays) {
+TEST(work_memory, segment_without_whole_pages_is_not_returned) {
   using pool::detail::has_whole_pages;
   EXPECT_TRUE(has_whole_pages(24'576, 24'576, 4'096));
   EXPECT_FALSE(has_whole_pages(24'576, 24'576, 16'384)) << "neither end is at a page's";
@@ -103,7 +103,7 @@ TEST(work_memory, is_given_back_after_a_peak) {
   }
 }
 
-TEST(work_memory, an_id_stays_known_and_leads_nowhere_when_its_memory_is_given_back) {
+TEST(work_memory, id_stays_known_but_finds_no_job_after_its_memory_is_freed) {
   thread_pool p({.max_threads = 1});
   std::atomic<int> ran = 0;
   std::unordered_set<std::uint64_t> ids;
@@ -125,7 +125,7 @@ TEST(work_memory, an_id_stays_known_and_leads_nowhere_when_its_memory_is_given_b
   expect_idle(p);
 }
 
-TEST(work_memory, what_is_kept_by_a_handle_stays_where_it_is) {
+TEST(work_memory, result_kept_by_a_handle_stays_valid_after_a_peak) {
   thread_pool p({.max_threads = 1});
   pool::detail::slots& memory = memory_of(p);
   std::atomic<int> ran = 0;

@@ -33,7 +33,7 @@ ids order_of(queue_order order, way by, const std::vector<int>& priorities) {
   return drain(queue, by);
 }
 
-TEST(work_queue, an_empty_one_gives_nothing) {
+TEST(work_queue, empty_queue_gives_nothing) {
   for (const queue_order order : orders) {
     priority_queue queue(order);
     for (const way by : ways) EXPECT_EQ(take(queue, by), nullptr);
@@ -42,11 +42,11 @@ TEST(work_queue, an_empty_one_gives_nothing) {
   }
 }
 
-TEST(work_queue, fifo_gives_the_oldest_to_everybody) {
+TEST(work_queue, fifo_gives_the_oldest_to_get_steal_and_discard) {
   for (const way by : ways) EXPECT_EQ(order_of(queue_order::fifo, by, {0, 0, 0, 0}), (ids{1, 2, 3, 4}));
 }
 
-TEST(work_queue, lifo_gives_the_newest_to_everybody) {
+TEST(work_queue, lifo_gives_the_newest_to_get_steal_and_discard) {
   for (const way by : ways) EXPECT_EQ(order_of(queue_order::lifo, by, {0, 0, 0, 0}), (ids{4, 3, 2, 1}));
 }
 
@@ -56,7 +56,7 @@ TEST(work_queue, a_deque_gives_its_owner_the_newest_and_a_thief_the_oldest) {
   EXPECT_EQ(order_of(queue_order::deque, way::discard, {0, 0, 0, 0}), (ids{4, 3, 2, 1}));
 }
 
-TEST(work_queue, the_larger_priority_comes_first_however_they_come) {
+TEST(work_queue, larger_priority_comes_first_in_any_insertion_order) {
   for (const queue_order order : orders) {
     for (const way by : {way::get, way::steal}) {
       EXPECT_EQ(order_of(order, by, {1, 2, 3, 4}), (ids{4, 3, 2, 1}));
@@ -68,7 +68,7 @@ TEST(work_queue, the_larger_priority_comes_first_however_they_come) {
   }
 }
 
-TEST(work_queue, within_a_priority_the_order_is_the_queues) {
+TEST(work_queue, equal_priorities_come_out_in_the_order_of_the_queue) {
   const std::vector<int> mixed{5, -5, 5, -5, 5, -5};
   EXPECT_EQ(order_of(queue_order::fifo, way::get, mixed), (ids{1, 3, 5, 2, 4, 6}));
   EXPECT_EQ(order_of(queue_order::lifo, way::get, mixed), (ids{5, 3, 1, 6, 4, 2}));
@@ -133,7 +133,7 @@ TEST(work_queue, the_only_item_of_a_priority_can_be_taken_out) {
   }
 }
 
-TEST(work_queue, what_is_out_can_be_put_into_another) {
+TEST(work_queue, item_that_was_taken_out_can_enter_another_queue) {
   items made;
   priority_queue one(queue_order::fifo);
   priority_queue other(queue_order::lifo);
@@ -215,7 +215,7 @@ void compare(queue_order order, std::uint32_t count, std::uint64_t seed) {
   ASSERT_EQ(reference.take(way::get), 0U);
 }
 
-TEST(work_queue, does_what_a_simple_one_does) {
+TEST(work_queue, behaves_like_a_reference_queue) {
   for (const queue_order order : orders) {
     for (const std::uint32_t priorities : {1U, 3U, 40U, 1'000'000U})
       compare(order, priorities, priorities + 1);
@@ -228,7 +228,7 @@ constexpr base::time_point at(std::chrono::seconds since_start) {
   return base::time_point(std::chrono::hours(1)) + since_start;
 }
 
-TEST(work_queue, who_waits_gains_a_priority_for_each_whole_period) {
+TEST(work_queue, waiting_item_gains_one_priority_per_whole_aging_period) {
   items made;
   priority_queue queue(queue_order::fifo, 10s);
   queue.set(made.make(0, at(0s)));
@@ -242,7 +242,7 @@ TEST(work_queue, who_waits_gains_a_priority_for_each_whole_period) {
   EXPECT_EQ(queue.get(at(30s))->id, 2U);
 }
 
-TEST(work_queue, without_aging_nobody_gains_by_waiting) {
+TEST(work_queue, without_aging_waiting_does_not_change_the_order) {
   items made;
   priority_queue queue(queue_order::fifo);
   queue.set(made.make(0, at(0s)));
@@ -251,7 +251,7 @@ TEST(work_queue, without_aging_nobody_gains_by_waiting) {
   EXPECT_EQ(drain(queue, way::get, at(2000s)), (ids{2, 1}));
 }
 
-TEST(work_queue, thieves_see_age_too_and_who_loses_one_does_not) {
+TEST(work_queue, steal_respects_age_and_discard_ignores_it) {
   for (const queue_order order : orders) {
     items made;
     priority_queue queue(order, 1s);
@@ -264,7 +264,7 @@ TEST(work_queue, thieves_see_age_too_and_who_loses_one_does_not) {
   }
 }
 
-TEST(work_queue, the_bottom_of_a_stack_comes_up_with_age) {
+TEST(work_queue, aging_moves_the_oldest_item_of_a_lifo_or_deque_to_the_front) {
   for (const queue_order order : {queue_order::lifo, queue_order::deque}) {
     items made;
     priority_queue queue(order, 10s);
@@ -287,7 +287,7 @@ TEST(work_queue, age_neither_overflows_nor_goes_back) {
 }
 
 /// The rule of aging on random items: none comes out before an item that counts more.
-TEST(work_queue, with_age_the_one_that_counts_most_comes_first) {
+TEST(work_queue, with_aging_the_item_of_the_highest_aged_priority_comes_first) {
   for (const queue_order order : orders) {
     base::random chance(7);
     items made;
@@ -374,7 +374,7 @@ std::vector<std::uint64_t> depths(priority_queue& queue, items& made, int count)
   return found;
 }
 
-TEST(work_queue, the_tree_has_the_same_shape_whatever_came_and_went) {
+TEST(work_queue, tree_shape_is_independent_of_earlier_inserts_and_removals) {
   constexpr int count = 100;
   items made;
   priority_queue plain(queue_order::fifo);
@@ -399,7 +399,7 @@ TEST(work_queue, the_tree_has_the_same_shape_whatever_came_and_went) {
   EXPECT_EQ(drain(stirred, way::get).size(), drain(plain, way::get).size());
 }
 
-TEST(work_queue, a_pop_that_ages_costs_a_step_for_each_priority) {
+TEST(work_queue, pop_with_aging_costs_at_most_two_steps_per_priority) {
   items made;
   priority_queue queue(queue_order::fifo, 1s);
   for (int i = 0; i < 10'000; ++i) queue.set(made.make(i % 100, at(0s)));
@@ -422,7 +422,7 @@ TEST(work_queue_death, an_item_is_in_one_queue_at_a_time) {
       "item.in == nullptr");
 }
 
-TEST(work_queue_death, a_queue_is_emptied_before_it_goes) {
+TEST(work_queue_death, destruction_of_a_queue_that_is_not_empty_aborts) {
   EXPECT_DEATH(
       {
         items made;

@@ -93,14 +93,14 @@ const std::vector<work_status> any{created,
                                    discarded,
                                    rejected};
 
-TEST(work_rules, to_a_list_or_a_queue_and_out_of_it) {
+TEST(work_rules, place_and_hold_apply_only_to_jobs_that_do_not_run) {
   for (const work_status to : waits)
     expect_rule("place", {.from = early}, to, true, [to](word w) { return rule::place(w, to); });
   expect_rule("hold", {.from = {queued}}, suspended, true, rule::hold);
 }
 
 // W3: one thread enters `running`, from `queued`, from `blocked` (to fail), or from `paused`.
-TEST(work_rules, to_the_runner) {
+TEST(work_rules, claim_rules_lead_to_running_from_one_status_each) {
   expect_rule("claim", {.from = {queued}, .sets = begun}, running, true, rule::claim);
   expect_rule("claim_to_fail", {.from = {blocked}}, running, true, rule::claim_to_fail);
   expect_rule("go_on", {.from = {paused}}, running, true, rule::go_on);
@@ -114,7 +114,7 @@ TEST(work_rules, to_the_runner) {
   });
 }
 
-TEST(work_rules, by_the_runner) {
+TEST(work_rules, runner_rules_apply_only_to_running_or_paused_jobs) {
   std::uint64_t wrong = 0;
   for_each_word([&](word w) {
     // A work that was claimed to fail has not begun: no function runs that could pause.
@@ -134,7 +134,7 @@ TEST(work_rules, by_the_runner) {
 }
 
 // Drops the runner's reference in the same step. Applies only without waiters and without a request to undo.
-TEST(work_rules, of_an_end_that_brings_nothing_with_it) {
+TEST(work_rules, end_at_once_applies_only_without_waiters_and_requests) {
   expect_rule("end_at_once", {.from = runs, .sets = over}, succeeded, true, [](word w) {
     return rule::end_at_once(w, succeeded, 0);
   });
@@ -148,7 +148,7 @@ TEST(work_rules, of_an_end_that_brings_nothing_with_it) {
 }
 
 // A work is taken back only before its next attempt begins.
-TEST(work_rules, by_whoever_takes_it_back) {
+TEST(work_rules, take_back_applies_only_to_waiting_jobs) {
   for (const work_status to : {cancelled, discarded, rejected}) {
     expect_rule("take_back", {.from = waits, .sets = timed_out | ending}, to, true, [to](word w) {
       return rule::take_back(w, to, timed_out | ending);
@@ -156,7 +156,7 @@ TEST(work_rules, by_whoever_takes_it_back) {
   }
 }
 
-TEST(work_rules, by_whoever_asks_it_to_stop) {
+TEST(work_rules, stop_request_rules_change_only_the_stop_flags) {
   const auto flags = stop_flags;
   expect_rule(
       "ask", {.from = runs, .sets = flags}, rejected, false, [](word w) { return rule::ask(w, stop_flags); });
@@ -176,7 +176,7 @@ TEST(work_rules, by_whoever_asks_it_to_stop) {
 }
 
 // W2: one rule sets `over`. After that no waiter enters a list or goes to sleep.
-TEST(work_rules, those_who_wait) {
+TEST(work_rules, waiters_are_refused_once_a_job_is_over) {
   std::uint64_t wrong = 0;
   for_each_word([&](word w) {
     const word last = rule::say_over(w).next;
@@ -196,12 +196,12 @@ TEST(work_rules, those_who_wait) {
   expect_rule("sleep_on", {.from = any, .sets = slept_on}, rejected, false, rule::sleep_on);
 }
 
-TEST(work_rules, of_an_abandoned_one) {
+TEST(work_rules, come_back_applies_only_to_abandoned_jobs) {
   expect_rule("come_back", {.from = {abandoned}, .sets = came_back}, rejected, false, rule::come_back);
 }
 
 // A reserved id is submitted or given up: one of the two, once.
-TEST(work_rules, of_a_reserved_id) {
+TEST(work_rules, reserved_id_is_either_taken_or_given_up_once) {
   std::uint64_t wrong = 0;
   for_each_word([&](word w) {
     const step take = rule::take(w);
@@ -216,7 +216,7 @@ TEST(work_rules, of_a_reserved_id) {
   expect_rule("give_up", {.from = {created}, .sets = ending}, cancelled, true, rule::give_up_reservation);
 }
 
-TEST(work_rules, flags_of_what_has_not_ended) {
+TEST(work_rules, flags_are_set_and_cleared_only_before_the_end) {
   for (const flag each : {held, last_attempt, hooked}) {
     expect_rule("set", {.from = not_final, .sets = each}, rejected, false, [each](word w) {
       return rule::set(w, std::uint64_t{each});

@@ -23,7 +23,7 @@ task<child> sleeper(command how = command("cat")) {
   co_return demand(std::move(started));
 }
 
-TEST(child, a_wait_may_be_repeated_and_the_end_is_kept) {
+TEST(child, wait_may_be_repeated_and_returns_the_same_status) {
   on_a_runtime([]() -> task<> {
     child one = co_await sleeper();
     EXPECT_EQ(demand(one.try_wait()), std::nullopt);
@@ -42,7 +42,7 @@ TEST(child, a_wait_may_be_repeated_and_the_end_is_kept) {
   });
 }
 
-TEST(child, it_reads_what_is_written_and_says_what_it_likes) {
+TEST(child, reads_its_input_and_writes_its_output_through_pipes) {
   on_a_runtime([]() -> task<> {
     auto started = co_await command("cat").in(stdio::pipe()).out(stdio::pipe()).spawn();
     child echo = demand(std::move(started));
@@ -67,7 +67,7 @@ TEST(child, it_reads_what_is_written_and_says_what_it_likes) {
 }
 
 // A named awaitable of a read or write can be awaited again; it does not return its earlier result.
-TEST(child, a_wait_for_its_pipes_that_has_a_name_begins_anew) {
+TEST(child, named_awaitable_of_a_pipe_can_be_awaited_again) {
   on_a_runtime([]() -> task<> {
     auto started = co_await command("cat").in(stdio::pipe()).out(stdio::pipe()).spawn();
     child echo = demand(std::move(started));
@@ -88,7 +88,7 @@ TEST(child, a_wait_for_its_pipes_that_has_a_name_begins_anew) {
 }
 
 // Runs on the thread of block_on, which does not block SIGPIPE.
-TEST(child, who_has_closed_its_input_is_an_error_and_no_signal) {
+TEST(child, write_to_its_closed_input_is_an_error_without_sigpipe) {
   runtime rt(with_workers(1));
   auto body = []() -> task<> {
     auto started = co_await shell("exec 0<&-; echo closed; exec sleep 1000")
@@ -118,7 +118,7 @@ task<> write_in_vain() {
 }
 
 // A SIGPIPE would end this program: neither a pending one nor a new one may remain after the write.
-TEST(pipes, that_are_broken_raise_no_signal_when_it_is_blocked_no_more) {
+TEST(pipes, write_to_a_broken_pipe_leaves_no_pending_sigpipe) {
   sigset_t pipe;
   ::sigemptyset(&pipe);
   ::sigaddset(&pipe, SIGPIPE);
@@ -138,7 +138,7 @@ TEST(pipes, that_are_broken_raise_no_signal_when_it_is_blocked_no_more) {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-TEST(pipes, that_are_adopted_are_inherited_by_no_child) {
+TEST(pipes, adopted_pipe_is_not_inherited_by_a_child) {
   on_a_runtime([]() -> task<> {
     int ends[2];
     EXPECT_EQ(::pipe(ends), 0);
@@ -220,7 +220,7 @@ TEST(child, the_first_of_several_to_end_is_selected) {
   });
 }
 
-TEST(child, who_is_dropped_is_killed_and_leaves_no_zombie) {
+TEST(child, dropped_child_is_killed_and_leaves_no_zombie) {
   const std::size_t files = open_files();
   int id = 0;
   {
@@ -237,7 +237,7 @@ TEST(child, who_is_dropped_is_killed_and_leaves_no_zombie) {
   EXPECT_LE(open_files(), files + 1);
 }
 
-TEST(child, who_is_left_goes_on_and_leaves_no_zombie) {
+TEST(child, child_dropped_with_leave_continues_and_leaves_no_zombie) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
   int id = 0;
@@ -273,7 +273,7 @@ TEST(child, it_outlives_its_runtime) {
   EXPECT_EQ(demand(kept[0].try_wait())->signal(), SIGKILL);
 }
 
-TEST(child, where_sigchld_is_ignored_nobody_knows_how_it_ended) {
+TEST(child, wait_fails_with_no_child_process_if_sigchld_is_ignored) {
   struct sigaction ignore{};
   struct sigaction before{};
   ignore.sa_handler = SIG_IGN;

@@ -31,7 +31,7 @@ task<> until_full(const process::pipe_writer& in) {
   while (::poll(&asked, 1, 0) != 0) co_await yield();
 }
 
-TEST(closing, a_wait_for_a_child_ends_who_is_just_writing_to_it) {
+TEST(closing, wait_for_a_child_ends_a_write_to_it_in_progress) {
   on_a_runtime([]() -> task<> {
     auto started = co_await shell("exec sleep 1000").in(stdio::pipe()).spawn();
     child deaf = demand(std::move(started));
@@ -49,7 +49,7 @@ TEST(closing, a_wait_for_a_child_ends_who_is_just_writing_to_it) {
 }
 
 /// The close meets the writer in the middle of a try, waiting, or just woken.
-TEST(closing, a_child_that_reads_to_the_end_comes_to_it_beside_a_writer) {
+TEST(closing, wait_closes_the_input_of_a_child_while_a_task_writes_to_it) {
   on_a_runtime([]() -> task<> {
     for (int round = 0; round < 200; ++round) {
       auto started = co_await command("cat").in(stdio::pipe()).out(stdio::null()).spawn();
@@ -64,7 +64,7 @@ TEST(closing, a_child_that_reads_to_the_end_comes_to_it_beside_a_writer) {
   });
 }
 
-TEST(closing, who_waits_for_a_pipe_ends_when_any_thread_closes_it) {
+TEST(closing, wait_for_a_pipe_ends_when_any_thread_closes_it) {
   runtime rt(with_workers(2));
   auto ends = rt.spawn([]() -> task<std::pair<process::pipe_reader, process::pipe_writer>> {
                   co_return demand(process::pipe());
@@ -90,7 +90,7 @@ TEST(closing, who_waits_for_a_pipe_ends_when_any_thread_closes_it) {
 }
 
 /// The descriptor's number is in use again, by another owner: the object must not close it.
-TEST(closing, what_was_closed_does_not_close_its_number_again) {
+TEST(closing, closed_pipe_does_not_close_its_descriptor_number_again) {
   on_a_runtime([]() -> task<> {
     int number = -1;
     {

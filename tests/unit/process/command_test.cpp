@@ -17,7 +17,7 @@ void on_a_runtime(F body) {
   rt.block_on(body);
 }
 
-TEST(command, ends_are_told) {
+TEST(command, exit_code_and_signal_are_reported) {
   on_a_runtime([]() -> task<> {
     const command three = shell("exit 3");
     const auto ended = co_await three.run();
@@ -39,7 +39,7 @@ TEST(command, ends_are_told) {
   });
 }
 
-TEST(command, what_exec_says_is_the_error_of_spawn) {
+TEST(command, spawn_returns_the_error_of_exec) {
   on_a_runtime([]() -> task<> {
     const auto missing = co_await command("/nowhere/at/all").spawn();
     EXPECT_FALSE(missing.has_value());
@@ -90,7 +90,7 @@ TEST(command, arguments_are_passed_as_they_are) {
   });
 }
 
-TEST(command, the_environment_is_this_process_s_and_the_changes) {
+TEST(command, environment_is_inherited_with_the_requested_changes) {
   ::setenv("ROTA_TEST_KEPT", "kept", 1);
   ::setenv("ROTA_TEST_REMOVED", "there", 1);
   on_a_runtime([]() -> task<> {
@@ -114,7 +114,7 @@ TEST(command, it_starts_in_its_directory) {
   });
 }
 
-TEST(command, files_are_null_descriptors_and_each_other) {
+TEST(command, streams_may_be_null_or_a_descriptor_or_merged) {
   on_a_runtime([]() -> task<> {
     int ends[2];
     EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
@@ -138,7 +138,7 @@ TEST(command, files_are_null_descriptors_and_each_other) {
 }
 
 /// Descriptor 1 becomes 2 and 2 becomes 1: neither overwrites the other.
-TEST(command, descriptors_that_change_places_do_not_meet) {
+TEST(command, stdout_and_stderr_can_be_swapped) {
   on_a_runtime([]() -> task<> {
     command outer = shell("echo out; echo err >&2");
     outer.out(stdio::from(STDERR_FILENO)).err(stdio::from(STDOUT_FILENO));
@@ -183,7 +183,7 @@ TEST(command, sigpipe_is_not_ignored_by_a_child) {
   ::sigaction(SIGPIPE, &before, nullptr);
 }
 
-TEST(command, it_is_a_value) {
+TEST(command, copies_are_independent) {
   on_a_runtime([]() -> task<> {
     const command first = shell("echo $WHO");
     command second = first;
@@ -197,7 +197,7 @@ TEST(command, it_is_a_value) {
   });
 }
 
-TEST(command, a_process_group_that_cannot_be_is_refused_by_its_name) {
+TEST(command, invalid_process_group_is_refused_with_name_and_range) {
   command print = shell("ps -o pgid= -p $$");
   for (const int group : {-1, -2, std::numeric_limits<int>::min()}) {
     try {
@@ -215,7 +215,7 @@ TEST(command, a_process_group_that_cannot_be_is_refused_by_its_name) {
   EXPECT_EQ(std::stoi(rt.block_on(said_by(print))), ::getpgrp()) << "it was changed";
 }
 
-TEST(command, a_task_of_it_outlives_it) {
+TEST(command, output_task_may_outlive_its_command) {
   on_a_runtime([]() -> task<> {
     auto later = [] {
       const command here = shell("echo later");

@@ -45,7 +45,7 @@ int killed_child(int& id) {
   return fd;
 }
 
-TEST(fork, a_child_of_the_parent_is_not_signalled_nor_asked_for) {
+TEST(fork, child_of_the_parent_is_neither_signalled_nor_waited_for) {
   runtime rt(with_workers(1));
   child mine = rt.block_on(cat_with_pipes());
   const int code = code_of_fork([&mine] {
@@ -72,7 +72,7 @@ TEST(fork, a_child_of_the_parent_is_not_signalled_nor_asked_for) {
       std::ref(mine));
 }
 
-TEST(fork, who_would_wait_for_what_is_the_parents_is_told) {
+TEST(fork, wait_for_a_child_or_pipe_of_the_parent_returns_forked) {
   if (!may_fork_beside_allocations)
     GTEST_SKIP() << "the runtime of a fork may find the sanitizer's own lock taken here";
   runtime rt(with_workers(1));
@@ -119,7 +119,7 @@ class reaper_in_a_fork : public ::testing::Test {
   process::pipe_writer in_;
 };
 
-TEST_F(reaper_in_a_fork, that_gets_no_epoll_of_its_own_leaves_the_parents_alone_and_waits_itself) {
+TEST_F(reaper_in_a_fork, waits_itself_if_it_gets_no_epoll_descriptor) {
   EXPECT_EQ(code_of_fork([] {
               int id = 0;
               const int fd = killed_child(id);
@@ -131,7 +131,7 @@ TEST_F(reaper_in_a_fork, that_gets_no_epoll_of_its_own_leaves_the_parents_alone_
             0);
 }
 
-TEST_F(reaper_in_a_fork, gets_one_as_soon_as_there_is_room) {
+TEST_F(reaper_in_a_fork, gets_an_epoll_descriptor_as_soon_as_one_is_free) {
   if (!may_fork_beside_allocations)
     GTEST_SKIP() << "the reaper of a fork may find the sanitizer's own lock taken here";
   EXPECT_EQ(code_of_fork([] {

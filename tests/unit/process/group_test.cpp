@@ -50,7 +50,7 @@ task<exit_status> end_of(child& of) {
   co_return demand(end);
 }
 
-TEST_F(group, goes_with_the_object_after_the_end_of_its_leader_was_heard_of) {
+TEST_F(group, is_killed_with_its_handle_after_its_leader_was_waited_for) {
   {
     child leader = rt_.block_on(started(leaves_one_behind()));
     EXPECT_TRUE(rt_.block_on(end_of(leader)).is_success());
@@ -59,7 +59,7 @@ TEST_F(group, goes_with_the_object_after_the_end_of_its_leader_was_heard_of) {
   expect_all_gone();
 }
 
-TEST_F(group, goes_with_the_object_of_a_leader_that_nobody_has_waited_for) {
+TEST_F(group, is_killed_with_its_handle_if_its_leader_was_not_waited_for) {
   {
     const child leader = rt_.block_on(started(leaves_one_behind()));
     EXPECT_FALSE(is_gone(left_behind()));
@@ -69,7 +69,7 @@ TEST_F(group, goes_with_the_object_of_a_leader_that_nobody_has_waited_for) {
   expect_all_gone();
 }
 
-TEST_F(group, is_signalled_while_there_is_the_object) {
+TEST_F(group, is_signalled_through_its_handle_after_its_leader_has_ended) {
   child leader = rt_.block_on(started(leaves_one_behind()));
   const exit_status end = rt_.block_on(end_of(leader));
   EXPECT_FALSE(is_gone(left_behind()));
@@ -83,7 +83,7 @@ TEST_F(group, is_signalled_while_there_is_the_object) {
   EXPECT_EQ(*again, end);
 }
 
-TEST_F(group, that_is_to_be_left_alone_goes_on) {
+TEST_F(group, continues_if_its_handle_is_dropped_with_leave) {
   for (const bool waits : {true, false}) {
     command daemon = leaves_one_behind();
     daemon.dropped(process::on_drop::leave);
@@ -102,7 +102,7 @@ TEST_F(group, that_is_to_be_left_alone_goes_on) {
   expect_all_gone();
 }
 
-TEST_F(group, goes_with_a_run_and_an_output_unless_it_is_to_be_left_alone) {
+TEST_F(group, is_killed_after_run_and_output_unless_dropped_with_leave) {
   for (const bool runs : {true, false}) {
     for (const bool leave : {true, false}) {
       command what = leaves_one_behind();
@@ -122,7 +122,7 @@ TEST_F(group, goes_with_a_run_and_an_output_unless_it_is_to_be_left_alone) {
 }
 
 /// Other code has reaped the leader, so its id may belong to another process.
-TEST_F(group, of_which_nobody_knows_any_more_is_not_signalled_by_its_number) {
+TEST_F(group, is_not_signalled_by_number_if_its_leader_was_reaped_elsewhere) {
   child leader = rt_.block_on(started(leaves_one_behind()));
   const int other = left_behind();
   ASSERT_EQ(::waitpid(leader.id(), nullptr, 0), leader.id());
@@ -132,7 +132,7 @@ TEST_F(group, of_which_nobody_knows_any_more_is_not_signalled_by_its_number) {
   expect_all_gone();
 }
 
-TEST_F(group, is_signalled_by_its_number_where_the_kernel_has_nothing_better) {
+TEST_F(group, is_signalled_by_number_as_a_fallback) {
   child leader = rt_.block_on(started(leaves_one_behind()));
   EXPECT_FALSE(is_gone(left_behind()));
   EXPECT_TRUE(rt_.block_on(end_of(leader)).is_success());

@@ -49,7 +49,7 @@ class limits : public ::testing::Test {
 };
 
 /// The test counts each process that has begun by its end.
-TEST_F(limits, without_a_descriptor_for_the_process_nothing_has_begun) {
+TEST_F(limits, no_process_is_started_without_a_free_descriptor) {
   runtime rt(with_workers(1));
   const auto try_it = [&rt] { return rt.block_on(command("true").run()); };
   EXPECT_TRUE(demand(try_it()).is_success());
@@ -68,7 +68,7 @@ TEST_F(limits, without_a_descriptor_for_the_process_nothing_has_begun) {
 }
 
 /// EMFILE at every open, also between the pipes.
-TEST_F(limits, whatever_cannot_be_opened_leaves_nothing_behind) {
+TEST_F(limits, output_that_runs_out_of_descriptors_leaks_nothing) {
   runtime rt(with_workers(1));
   const auto try_it = [&rt] { return rt.block_on(command("cat").output()); };
   EXPECT_TRUE(try_it().has_value());
@@ -89,7 +89,7 @@ TEST_F(limits, whatever_cannot_be_opened_leaves_nothing_behind) {
 }
 
 /// Another thread opens and closes the last free descriptors all the time.
-TEST_F(limits, who_loses_the_last_number_to_another_leaves_nothing_behind) {
+TEST_F(limits, run_that_loses_a_race_for_the_last_descriptor_leaks_nothing) {
   runtime rt(with_workers(1));
   const auto try_it = [&rt] { return rt.block_on(command("true").run()); };
   EXPECT_TRUE(demand(try_it()).is_success());

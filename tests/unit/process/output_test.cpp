@@ -16,7 +16,7 @@ void on_a_runtime(F body) {
   rt.block_on(body);
 }
 
-TEST(output, both_are_read_at_once) {
+TEST(output, both_streams_are_read_at_once) {
   on_a_runtime([]() -> task<> {
     // More than a pipe holds, also on the stream that is read second.
     const command loud = shell("head -c 300000 /dev/zero >&2; head -c 300000 /dev/zero; exit 7");
@@ -28,7 +28,7 @@ TEST(output, both_are_read_at_once) {
   });
 }
 
-TEST(output, what_it_reads_is_given_meanwhile) {
+TEST(output, input_is_written_while_the_output_is_read) {
   on_a_runtime([]() -> task<> {
     const std::string text(1'000'000, 'x');
     output_options how;
@@ -43,7 +43,7 @@ TEST(output, what_it_reads_is_given_meanwhile) {
   });
 }
 
-TEST(output, errors_may_be_a_part_of_it) {
+TEST(output, stderr_may_be_merged_into_stdout) {
   on_a_runtime([]() -> task<> {
     command both = shell("echo one; echo two >&2; echo three");
     both.merge_err_into_out();
@@ -54,7 +54,7 @@ TEST(output, errors_may_be_a_part_of_it) {
   });
 }
 
-TEST(output, the_most_is_allowed_and_one_more_is_not) {
+TEST(output, output_at_the_limit_is_allowed_and_one_byte_more_is_refused) {
   on_a_runtime([]() -> task<> {
     const command thousand = shell("head -c 1000 /dev/zero");
     output_options how;
@@ -116,7 +116,7 @@ TEST_F(an_endless_command, is_killed_when_its_time_is_over) {
   rt.block_on(body());
 }
 
-TEST_F(an_endless_command, is_killed_as_a_group_whose_leader_has_ended) {
+TEST_F(an_endless_command, is_killed_with_its_group_after_the_leader_has_ended) {
   runtime rt(with_workers(2));
   auto body = [this]() -> task<> {
     command leaves = shell("sleep 1000 & head -c 1001 /dev/zero");

@@ -53,7 +53,7 @@ TEST_F(graceful, a_signal_wakes_every_waiter) {
   EXPECT_FALSE(end.begin_work().has_value());
 }
 
-TEST_F(graceful, after_the_first_signal_the_next_one_does_what_it_did_before) {
+TEST_F(graceful, old_signal_handler_is_restored_after_the_first_signal) {
   struct sigaction before{};
   ASSERT_EQ(::sigaction(SIGTERM, nullptr, &before), 0);
   runtime rt(with_workers(1));
@@ -109,7 +109,7 @@ TEST_F(graceful, without_work_it_is_drained_at_once) {
   end.trigger();
 }
 
-TEST_F(graceful, a_guard_outlives_it) {
+TEST_F(graceful, work_guard_may_outlive_the_shutdown_object) {
   runtime rt(with_workers(1));
   std::optional<graceful_shutdown::work_guard> kept;
   {
@@ -120,7 +120,7 @@ TEST_F(graceful, a_guard_outlives_it) {
   kept.reset();
 }
 
-TEST_F(graceful, it_is_a_case_of_a_select) {
+TEST_F(graceful, wait_may_be_a_case_of_a_select) {
   runtime rt(with_workers(2));
   graceful_shutdown end = shutdown_of(rt, opens_without_signals());
   auto waits = rt.spawn(
@@ -133,7 +133,7 @@ TEST_F(graceful, it_is_a_case_of_a_select) {
   EXPECT_EQ(waits.join(), 1U);
 }
 
-TEST_F(graceful, a_deadline_of_the_place_is_not_its_own) {
+TEST_F(graceful, deadline_at_the_place_of_open_does_not_apply_to_later_waits) {
   testing::virtual_clock clock;
   runtime rt(with_workers(1), clock);
   auto body = []() -> task<> {

@@ -41,7 +41,7 @@ task<int> talk(bool merged) {
   co_return is_right ? 0 : 2;
 }
 
-TEST(standard_descriptors, that_are_closed_are_no_obstacle_to_pipes) {
+TEST(standard_descriptors, pipes_to_children_work_while_they_are_closed) {
   for (int taken = 0; taken <= 3; ++taken) {
     for (const bool merged : {false, true}) {
       const int wrong = code_without_them([taken, merged] {
@@ -55,7 +55,7 @@ TEST(standard_descriptors, that_are_closed_are_no_obstacle_to_pipes) {
 }
 
 // Descriptor 1 belongs to this process. A child that got it as 2 could hold the writing end of its own input.
-TEST(standard_descriptors, that_are_this_process_s_own_are_given_to_no_child) {
+TEST(standard_descriptors, private_descriptors_on_their_numbers_reach_no_child) {
   for (int taken = 0; taken <= 3; ++taken) {
     const int wrong = code_without_them([taken] {
       runtime rt(with_workers(1));
@@ -76,7 +76,7 @@ TEST(standard_descriptors, that_are_this_process_s_own_are_given_to_no_child) {
   }
 }
 
-TEST(standard_descriptors, are_not_what_a_pipe_of_this_process_s_lies_on) {
+TEST(standard_descriptors, pipe_of_this_process_does_not_use_their_numbers) {
   const int wrong = code_without_them([] {
     runtime rt(with_workers(1));
     return rt.block_on([]() -> task<int> {

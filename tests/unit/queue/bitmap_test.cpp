@@ -78,7 +78,7 @@ TEST(bitmap, the_lowest_is_taken_first) {
   EXPECT_EQ(bits.take_lowest(), std::nullopt);
 }
 
-TEST(bitmap, a_cursor_goes_round) {
+TEST(bitmap, take_next_wraps_around_to_the_start) {
   bitmap bits(200);
   for (const std::uint32_t i : {3U, 66U, 70U, 199U}) bits.set(i);
   EXPECT_EQ(bits.take_next(67), maybe(70));
@@ -198,8 +198,8 @@ void numbers_go_round(std::uint32_t size, std::uint32_t rounds) {
   c.check();
 }
 
-TEST(bitmap_threads, two_numbers_of_one_word_go_round) { numbers_go_round(2, 50'000); }
-TEST(bitmap_threads, numbers_of_three_words_go_round) { numbers_go_round(130, 50'000); }
+TEST(bitmap_threads, two_numbers_of_one_word_have_one_owner_at_a_time) { numbers_go_round(2, 50'000); }
+TEST(bitmap_threads, numbers_of_three_words_have_one_owner_at_a_time) { numbers_go_round(130, 50'000); }
 
 TEST(bitmap_threads, words_and_single_numbers_are_taken_once) {
   bitmap bits(128);

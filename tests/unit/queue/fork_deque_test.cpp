@@ -49,7 +49,7 @@ TEST_P(fork_deque_of, the_owner_gets_the_newest_and_a_thief_the_oldest) {
   EXPECT_TRUE(d.is_empty());
 }
 
-TEST_P(fork_deque_of, a_full_one_refuses_until_one_is_taken) {
+TEST_P(fork_deque_of, full_deque_refuses_until_an_item_is_taken) {
   deque d(GetParam());
   std::array<int, 9> items{};
   for (std::size_t i = 0; i < 8; ++i) ASSERT_TRUE(push(d, items[i]));
@@ -59,7 +59,7 @@ TEST_P(fork_deque_of, a_full_one_refuses_until_one_is_taken) {
   EXPECT_EQ(d.pop(), &items[8]);
 }
 
-TEST_P(fork_deque_of, of_several_at_once_the_first_is_popped_next) {
+TEST_P(fork_deque_of, first_item_of_a_batch_is_popped_next) {
   deque d(GetParam());
   std::array<int, 5> items{};
   ASSERT_TRUE(d.has_room(5));
@@ -69,7 +69,7 @@ TEST_P(fork_deque_of, of_several_at_once_the_first_is_popped_next) {
   EXPECT_EQ(d.pop(), nullptr);
 }
 
-TEST_P(fork_deque_of, its_room_is_exact_when_the_owner_looks_again) {
+TEST_P(fork_deque_of, free_space_is_exact_after_the_owner_checks_again) {
   deque d(GetParam());
   std::array<int, 8> items{};
   EXPECT_TRUE(d.has_room(8));
@@ -83,7 +83,7 @@ TEST_P(fork_deque_of, its_room_is_exact_when_the_owner_looks_again) {
   EXPECT_TRUE(d.has_room(1));
 }
 
-TEST_P(fork_deque_of, who_is_called_hears_of_it_once) {
+TEST_P(fork_deque_of, call_is_reported_to_the_owner_once) {
   deque d(GetParam());
   EXPECT_FALSE(d.look_again().called);
   d.call();

@@ -109,7 +109,7 @@ TEST(injector, goes_on_after_it_was_emptied) {
   }
 }
 
-TEST(injector, no_room_takes_nothing) {
+TEST(injector, pop_batch_without_space_takes_nothing) {
   injector<item> queue;
   auto items = make_items(1);
   ASSERT_EQ(queue.push(items[0]), on_inject::accepted);

@@ -240,7 +240,7 @@ TEST(ring, indices_wrap) {
   }
 }
 
-TEST(ring, a_ring_that_is_stolen_from_refuses_what_does_not_fit) {
+TEST(ring, push_is_refused_while_a_thief_copies_from_a_full_ring) {
   bench<4> b(near_wrap);
   bench<4> thief;
   b.fill(0, 4);
@@ -258,7 +258,7 @@ TEST(ring, a_ring_that_is_stolen_from_refuses_what_does_not_fit) {
   EXPECT_EQ(b.pop(), 4);
 }
 
-TEST(ring, one_thief_at_a_time) {
+TEST(ring, steal_returns_busy_while_another_thief_copies) {
   bench<4> b;
   bench<4> second;
   b.fill(0, 4);
@@ -281,7 +281,7 @@ TEST(ring, claimed_items_are_not_seen_by_the_re_scan) {
   EXPECT_EQ(b.mine.free_space(), 4U);
 }
 
-TEST(ring, a_release_keeps_what_the_owner_popped_meanwhile) {
+TEST(ring, release_of_a_claim_keeps_pops_made_meanwhile) {
   bench<8> b(near_wrap);
   b.fill(0, 8);
   ASSERT_EQ(access::claim(b.other, 5).count, 4U);
@@ -294,7 +294,7 @@ TEST(ring, a_release_keeps_what_the_owner_popped_meanwhile) {
 }
 
 // The thief's own ring is empty for its owner but has no free slot: another thief is still copying out of it.
-TEST(ring, a_thief_without_room_takes_only_what_it_runs) {
+TEST(ring, thief_without_free_space_takes_only_the_item_it_runs) {
   bench<4> victim;
   bench<4> thief;
   thief.fill(100, 4);
@@ -310,7 +310,7 @@ TEST(ring, a_thief_without_room_takes_only_what_it_runs) {
   EXPECT_EQ(victim.pop_all(), numbers(1, 3));
 }
 
-TEST(ring, a_thief_with_little_room_takes_what_fits) {
+TEST(ring, thief_with_little_free_space_takes_what_fits) {
   bench<8> victim;
   bench<8> thief;
   thief.fill(100, 7);

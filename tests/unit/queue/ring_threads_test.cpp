@@ -105,7 +105,7 @@ void rob_and_push(stress& s, small_ring& own, small_ring& other, int first) {
 }
 
 // Two workers steal from each other, so a thief's ring is stolen from while it steals.
-TEST(ring_threads, workers_that_rob_each_other_lose_nothing) {
+TEST(ring_threads, workers_that_steal_from_each_other_lose_nothing) {
   stress s;
   small_ring left(near_wrap);
   small_ring right(near_wrap - 3);

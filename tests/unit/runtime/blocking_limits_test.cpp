@@ -59,7 +59,7 @@ void expect_refused(join_handle<int>& closure) {
   EXPECT_EQ(end->reason(), cancel_reason::queue_full);
 }
 
-TEST(blocking_limits, what_finds_no_place_ends_at_once_and_is_never_called) {
+TEST(blocking_limits, closure_is_refused_at_once_if_the_queue_is_full) {
   runtime rt(narrow(rejection::abort));
   occupant first(rt);
   auto waits = rt.spawn_blocking([] { return 2; });
@@ -75,7 +75,7 @@ TEST(blocking_limits, what_finds_no_place_ends_at_once_and_is_never_called) {
   EXPECT_EQ(*kept, 0);
 }
 
-TEST(blocking_limits, who_awaits_what_was_refused_is_told_why) {
+TEST(blocking_limits, await_of_a_refused_closure_throws_with_reason_queue_full) {
   runtime rt(narrow(rejection::abort));
   occupant first(rt);
   auto waits = rt.spawn_blocking([] {});
@@ -95,7 +95,7 @@ TEST(blocking_limits, who_awaits_what_was_refused_is_told_why) {
   waits.join();
 }
 
-TEST(blocking_limits, as_many_are_accepted_as_there_are_threads_and_places) {
+TEST(blocking_limits, closures_beyond_threads_and_queue_places_are_refused) {
   runtime_options o = with_workers(2);
   o.blocking.max_threads = 3;
   o.blocking.queue_limit = 4;
@@ -114,7 +114,7 @@ TEST(blocking_limits, as_many_are_accepted_as_there_are_threads_and_places) {
   for (std::size_t i = 0; i < 7; ++i) EXPECT_EQ(all[i].join(), 1);
 }
 
-TEST(blocking_limits, without_a_limit_any_number_waits) {
+TEST(blocking_limits, any_number_of_closures_waits_without_a_limit) {
   runtime_options o = narrow(rejection::abort);
   o.blocking.queue_limit = 0;
   runtime rt(o);
@@ -126,7 +126,7 @@ TEST(blocking_limits, without_a_limit_any_number_waits) {
   for (int i = 0; i < 1'000; ++i) EXPECT_EQ(all[static_cast<std::size_t>(i)].join(), i);
 }
 
-TEST(blocking_limits, the_largest_limit_is_none) {
+TEST(blocking_limits, largest_queue_limit_means_no_limit) {
   runtime_options o = narrow(rejection::abort);
   o.blocking.queue_limit = std::numeric_limits<std::size_t>::max();
   runtime rt(o);
@@ -204,7 +204,7 @@ TEST(blocking_limits, a_closure_does_not_wait_for_a_place) {
   EXPECT_EQ(waits.join(), 2);
 }
 
-TEST(blocking_limits, who_waits_for_a_place_hears_of_the_end) {
+TEST(blocking_limits, thread_that_waits_for_a_place_is_released_by_shutdown) {
   std::optional<runtime> rt(narrow(rejection::block));
   std::optional<occupant> first(*rt);
   auto waits = rt->spawn_blocking([] { return 2; });
@@ -220,7 +220,7 @@ TEST(blocking_limits, who_waits_for_a_place_hears_of_the_end) {
   first->join();
 }
 
-TEST(blocking_limits, a_plain_thread_runs_what_finds_no_place) {
+TEST(blocking_limits, plain_thread_runs_its_closure_itself_if_the_queue_is_full) {
   runtime rt(narrow(rejection::caller_runs));
   occupant first(rt);
   auto waits = rt.spawn_blocking([] { return std::this_thread::get_id(); });
@@ -238,7 +238,7 @@ TEST(blocking_limits, a_plain_thread_runs_what_finds_no_place) {
   EXPECT_NE(waits.join(), std::this_thread::get_id());
 }
 
-TEST(blocking_limits, a_task_runs_what_finds_no_place) {
+TEST(blocking_limits, task_runs_its_closure_itself_if_the_queue_is_full) {
   runtime rt(narrow(rejection::caller_runs));
   occupant first(rt);
   auto waits = rt.spawn_blocking([] {});
@@ -260,7 +260,7 @@ TEST(blocking_limits, a_task_runs_what_finds_no_place) {
   waits.join();
 }
 
-TEST(blocking_limits, a_closure_runs_what_finds_no_place) {
+TEST(blocking_limits, closure_runs_its_closure_itself_if_the_queue_is_full) {
   runtime rt(narrow(rejection::caller_runs));
   std::latch filled(1);
   auto spawner = rt.spawn_blocking([&] {
@@ -273,7 +273,7 @@ TEST(blocking_limits, a_closure_runs_what_finds_no_place) {
   waits.join();
 }
 
-TEST(blocking_limits, every_thread_says_when_it_begins_and_ends) {
+TEST(blocking_limits, every_thread_calls_the_start_and_end_hooks) {
   std::mutex lock;
   std::multiset<unsigned> there;
   unsigned began = 0;
@@ -301,7 +301,7 @@ TEST(blocking_limits, every_thread_says_when_it_begins_and_ends) {
   EXPECT_GE(began, 3U) << "two workers, and one for closures";
 }
 
-TEST(blocking_limits, threads_are_as_nice_as_they_are_told_to_be) {
+TEST(blocking_limits, threads_have_the_configured_niceness) {
   runtime_options o = with_workers(1);
   o.blocking.nice = 3;
   runtime rt(o);
@@ -336,7 +336,7 @@ TEST(blocking_limits, a_task_that_waits_for_a_work_of_another_pool_lends_its_rol
   EXPECT_EQ(waits.join(), 5);
 }
 
-TEST(blocking_limits, a_region_outside_of_works_does_nothing) {
+TEST(blocking_limits, blocking_region_outside_of_a_job_does_nothing) {
   runtime rt(narrow(rejection::abort));
   std::latch in(1);
   std::binary_semaphore go(0);

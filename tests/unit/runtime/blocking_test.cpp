@@ -68,7 +68,7 @@ TEST(blocking, a_closure_runs_tasks_on_its_own_thread) {
   EXPECT_EQ(rt.spawn_blocking(goes_on).join(), 6);
 }
 
-TEST(blocking, a_task_that_a_closure_runs_is_refused_as_others_are) {
+TEST(blocking, nested_block_on_is_refused_in_a_task_that_a_closure_runs) {
   runtime rt(with_workers(1));
   struct body {
     static task<errc> nested(runtime& r) {
@@ -84,7 +84,7 @@ TEST(blocking, a_task_that_a_closure_runs_is_refused_as_others_are) {
   EXPECT_EQ(rt.spawn_blocking([&] { return rt.block_on(body::nested(rt)); }).join(), errc::nested_block_on);
 }
 
-TEST(blocking, an_exception_leaves_the_task_that_a_closure_runs) {
+TEST(blocking, exception_propagates_from_a_task_that_a_closure_runs) {
   runtime rt(with_workers(1));
   struct body {
     static task<> throws() {
@@ -114,7 +114,7 @@ TEST(blocking, a_shutdown_cancels_what_a_closure_waits_for) {
   EXPECT_THROW(closure.join(), cancelled_error);
 }
 
-TEST(blocking, a_section_in_a_section_knows_its_task) {
+TEST(blocking, nested_block_in_place_keeps_the_current_task) {
   runtime rt(with_workers(1));
   struct body {
     static task<int> blocked(runtime& r) {
@@ -157,7 +157,7 @@ TEST(blocking, a_role_that_was_lent_is_not_reported_as_stuck) {
   EXPECT_EQ(rt.stats().total_stalls, 0U);
 }
 
-TEST(blocking, many_calls_in_place_at_once) {
+TEST(blocking, many_block_in_place_calls_run_at_once) {
   constexpr int n = 32;
   runtime rt(with_workers(2));
   std::latch all(n);
@@ -174,7 +174,7 @@ TEST(blocking, many_calls_in_place_at_once) {
 }
 
 // Row 10: D joins A, A joins B; C joins D; on two workers.
-TEST(blocking, joins_over_a_graph_without_circles) {
+TEST(blocking, joins_over_an_acyclic_graph_complete) {
   for (int round = 0; round < 200; ++round) {
     runtime rt(with_workers(2));
     struct body {
@@ -193,7 +193,7 @@ TEST(blocking, joins_over_a_graph_without_circles) {
 
 // Row 10: each of 10^4 tasks spawns and joins the next. 64 run inside one another, then a thread blocks,
 // so the chain needs one thread for each 64 tasks.
-TEST(blocking, a_chain_of_ten_thousand_joins) {
+TEST(blocking, chain_of_ten_thousand_joins_completes) {
   runtime_options o = with_workers(2);
   runtime rt(o);
   struct body {
@@ -209,7 +209,7 @@ TEST(blocking, a_chain_of_ten_thousand_joins) {
 }
 
 // Row 15.
-TEST(blocking, a_hundred_and_twenty_eight_workers) {
+TEST(blocking, runtime_with_128_workers_completes_all_tasks) {
   runtime rt(with_workers(128));
   std::vector<join_handle<int>> all;
   for (int i = 0; i < 1'000; ++i) all.push_back(rt.spawn(number(i)));
@@ -220,7 +220,7 @@ TEST(blocking, a_hundred_and_twenty_eight_workers) {
 }
 
 // Row 16: a task in the slot of a worker that stays in user code is taken by another worker.
-TEST(blocking, a_task_behind_a_busy_worker_ripens) {
+TEST(blocking, task_in_the_slot_of_a_busy_worker_is_stolen) {
   runtime rt(with_workers(2));
   std::binary_semaphore ran(0);
   struct body {
@@ -330,7 +330,7 @@ TEST(blocking, a_pool_keeps_to_its_limit) {
   EXPECT_EQ(most.load(), 3);
 }
 
-TEST(blocking, threads_that_are_to_be_kept_stay) {
+TEST(blocking, min_threads_stay_when_idle) {
   runtime_options o = with_workers(1);
   o.blocking.min_threads = 2;
   o.blocking.keep_alive = 0ns;
@@ -345,7 +345,7 @@ TEST(blocking, threads_that_are_to_be_kept_stay) {
 }
 
 // Scenario 16: both workers blocked in user code, until both are reported.
-TEST(blocking, stuck_workers_are_reported_and_timers_come_late_but_come) {
+TEST(blocking, stuck_workers_are_reported_and_timers_still_fire) {
   runtime_options o = with_workers(2);
   o.watchdog = 20ms;
   runtime rt(o);
@@ -372,7 +372,7 @@ TEST(blocking, stuck_workers_are_reported_and_timers_come_late_but_come) {
 }
 
 /// The blocked task keeps its thread, another thread plays its worker, and the report says so.
-TEST(blocking, a_role_that_was_offered_runs_no_task_once_it_is_played) {
+TEST(blocking, dump_shows_no_task_for_a_worker_taken_over_by_another_thread) {
   runtime_options o = with_workers(1);
   o.blocking.max_threads = 1;
   runtime rt(o);

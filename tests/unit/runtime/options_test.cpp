@@ -25,7 +25,7 @@ void expect_refused(const runtime_options& o, const std::string& field, const st
   EXPECT_EQ(open_files(), files);
 }
 
-TEST(runtime_options, workers) {
+TEST(runtime_options, number_of_workers_out_of_range_is_refused) {
   runtime_options o;
   o.workers = 4097;
   expect_refused(o, "workers", "1..4096");
@@ -33,7 +33,7 @@ TEST(runtime_options, workers) {
   expect_refused(o, "workers", "not 1000000");
 }
 
-TEST(runtime_options, are_given_to_run_beside_a_task_or_a_function) {
+TEST(runtime_options, run_takes_options_with_a_task_or_a_function) {
   std::atomic<int> threads{0};
   runtime_options counted = with_workers(3);
   counted.blocking.on_thread_start = [&threads](unsigned /*index*/) { ++threads; };
@@ -49,7 +49,7 @@ TEST(runtime_options, are_given_to_run_beside_a_task_or_a_function) {
   EXPECT_THROW(run(five, with_workers(5000)), std::invalid_argument);
 }
 
-TEST(runtime_options, backend) {
+TEST(runtime_options, unknown_backend_is_refused) {
   runtime_options o;
   o.backend = static_cast<io_backend>(77);
   expect_refused(o, "backend", "automatic, epoll or uring");
@@ -98,13 +98,13 @@ void expect_ring_or_nothing(io_backend asked) {
   EXPECT_EQ(open_files(), files);
 }
 
-TEST(runtime_options, a_ring_that_is_asked_for_is_there_or_is_an_error) {
+TEST(runtime_options, requested_uring_is_used_or_is_an_error) {
   const environment none(nullptr);
   expect_ring_or_nothing(io_backend::uring);
   EXPECT_EQ(backend_in_use(io_backend::automatic), io_backend::epoll);
 }
 
-TEST(runtime_options, the_environment_chooses_where_the_program_does_not) {
+TEST(runtime_options, environment_chooses_the_backend_if_the_program_does_not) {
   {
     const environment says("epoll");
     EXPECT_EQ(backend_in_use(io_backend::automatic), io_backend::epoll);
@@ -115,7 +115,7 @@ TEST(runtime_options, the_environment_chooses_where_the_program_does_not) {
   EXPECT_EQ(backend_in_use(io_backend::epoll), io_backend::epoll);
 }
 
-TEST(runtime_options, the_environment_says_a_backend_or_is_refused) {
+TEST(runtime_options, invalid_backend_in_the_environment_is_refused) {
   for (const char* const text : {"", "automatic", "Epoll", "epoll ", "io_uring", "0"}) {
     const environment says(text);
     expect_refused({}, "ROTA_IO", std::string("must be epoll or uring, not '") + text + "'");
@@ -135,7 +135,7 @@ TEST(runtime_options, durations_are_not_negative) {
   expect_refused(o, "keep_alive", "0 or more");
 }
 
-TEST(runtime_options, threads_of_the_pool) {
+TEST(runtime_options, thread_limits_of_the_pool_out_of_range_are_refused) {
   runtime_options o;
   o.blocking.max_threads = 0;
   expect_refused(o, "max_threads", "1..65536");
@@ -146,7 +146,7 @@ TEST(runtime_options, threads_of_the_pool) {
   expect_refused(o, "min_threads", "max_threads");
 }
 
-TEST(runtime_options, what_a_pool_of_its_own_says_of_threads_and_places) {
+TEST(runtime_options, invalid_niceness_and_rejection_policy_are_refused) {
   runtime_options o;
   for (const int nice : {-21, 20}) {
     o.blocking.nice = nice;
@@ -172,7 +172,7 @@ struct last_in {
 };
 
 // Each field of pool_options that does not apply to this pool is refused.
-TEST(runtime_options, what_a_pool_of_its_own_does_not_have) {
+TEST(runtime_options, pool_options_that_do_not_apply_are_refused) {
   using pool::pool_options;
   struct field {
     const char* name;

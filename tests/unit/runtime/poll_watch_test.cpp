@@ -17,7 +17,7 @@ constexpr base::nanoseconds patience = 25ms;
 constexpr base::nanoseconds longest_step = 2ms;
 
 // No thread has this id, so nothing is measured: the wall clock counts.
-TEST(poll_watch, lines_are_due_at_the_limit_then_after_a_quarter_one_and_ten_seconds) {
+TEST(poll_watch, reports_are_due_at_the_limit_then_after_250ms_1s_and_10s) {
   constexpr std::uint64_t nothing = 0;
   const base::time_point began = base::now();
   poll_watch poll(1, began);
@@ -55,7 +55,7 @@ TEST(poll_watch, processor_time_counts) {
   EXPECT_EQ(poll.blocked(), 0ns);
 }
 
-TEST(poll_watch, the_time_in_which_a_thread_is_blocked_counts_at_most_one_step_a_look) {
+TEST(poll_watch, blocked_time_counts_at_most_one_step_per_check) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   std::atomic<std::uint64_t> id{0};

@@ -102,7 +102,7 @@ TEST(regress, a_shutdown_waits_for_a_task_that_blocks_in_place_while_a_closure_r
   closure.join();
 }
 
-TEST(regress, the_longest_grace_is_a_grace) {
+TEST(regress, shutdown_with_the_longest_grace_drains_a_shielded_task) {
   std::binary_semaphore ready(0);
   runtime rt(with_workers(1));
   struct body {
@@ -131,7 +131,7 @@ TEST(regress, a_socket_may_outlive_its_runtime) {
 }
 
 // A task that never suspended is in no list, so the shutdown reaches the child first.
-TEST(regress, a_task_that_hears_of_the_shutdown_from_its_child_is_not_unhandled) {
+TEST(regress, shutdown_seen_through_a_cancelled_child_is_not_unhandled) {
   std::binary_semaphore runs(0);
   struct body {
     static task<> forever() { co_await sleep_for(1h); }
@@ -151,7 +151,7 @@ TEST(regress, a_task_that_hears_of_the_shutdown_from_its_child_is_not_unhandled)
 }
 
 // The same for a child that a task cancels for another reason during the shutdown.
-TEST(regress, a_task_that_hears_of_another_cancellation_during_a_shutdown_is_not_unhandled) {
+TEST(regress, other_cancellation_of_a_child_during_shutdown_is_not_unhandled) {
   std::binary_semaphore runs(0);
   std::atomic<bool> go_on = false;
   struct body {
@@ -244,7 +244,7 @@ TEST(regress, a_blocking_section_may_spawn_and_is_told_of_a_cancellation) {
 }
 
 // A poll of the driver may consume the interrupt of an unpark.
-TEST(regress, spawns_from_outside_into_a_runtime_on_a_virtual_clock) {
+TEST(regress, spawn_from_outside_wakes_a_runtime_on_a_virtual_clock) {
   testing::virtual_clock clock;
   runtime rt(with_workers(2), clock);
   struct body {
@@ -255,7 +255,7 @@ TEST(regress, spawns_from_outside_into_a_runtime_on_a_virtual_clock) {
 
 task<> waits() { co_await sleep_until(std::chrono::steady_clock::time_point::max()); }
 
-TEST(regress, a_deadline_holds_for_what_is_spawned_on_the_runtime_itself) {
+TEST(regress, deadline_applies_to_a_task_spawned_through_the_runtime) {
   testing::virtual_clock clock;
   runtime rt(with_workers(1), clock);
   auto root = rt.spawn([&rt]() -> task<bool> {
@@ -290,7 +290,7 @@ class slow_to_go {
 };
 
 // Once, the thread that had lent its role was still ending its task after the runtime was destroyed.
-TEST(regress, a_task_that_blocked_in_place_has_gone_when_its_runtime_has) {
+TEST(regress, task_that_blocked_in_place_ends_before_its_runtime_is_destroyed) {
   std::atomic<bool> gone = false;
   std::binary_semaphore blocks(0);
   std::binary_semaphore go_on(0);

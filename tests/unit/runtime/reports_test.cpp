@@ -68,7 +68,7 @@ task<> fails() {
   co_return;
 }
 
-TEST(reports, an_exception_that_another_one_hides_is_counted) {
+TEST(reports, suppressed_exception_is_counted) {
   runtime rt(with_workers(1));
   // All have begun when the first one fails. A task that had not begun would be discarded, without exception.
   const auto fails_later = []() -> task<> {
@@ -119,7 +119,7 @@ TEST(reports, dump_is_of_the_inner_one_of_two_runtimes) {
 }
 
 // The worker is inside of a task that does not return, so the joining thread runs the other task.
-TEST(reports, dump_in_a_joining_thread_that_helps) {
+TEST(reports, dump_in_a_helping_join_is_of_the_runtime_of_the_task) {
   runtime rt(with_workers(1));
   std::binary_semaphore inside(0);
   std::binary_semaphore go(0);
@@ -257,7 +257,7 @@ TEST(reports, a_standard_error_that_is_full_or_closed_changes_nothing) {
   fail_with_nobody_to_tell(-1);
 }
 
-TEST(reports, five_lines_a_minute) {
+TEST(reports, at_most_five_lines_a_minute_are_reported) {
   detail::report_limit limit;
   const base::time_point begin(1h);
   for (int minute = 0; minute < 3; ++minute) {

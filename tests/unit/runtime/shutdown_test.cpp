@@ -29,7 +29,7 @@ task<> destroy(runtime*& rt) {
   co_return;
 }
 
-TEST_F(shutdown_death_test, a_runtime_destroyed_on_its_own_worker_says_so) {
+TEST_F(shutdown_death_test, runtime_destroyed_on_its_own_worker_aborts) {
   const auto crash = [] {
     auto* rt = new runtime(with_workers(2));
     rt->spawn(destroy(rt)).join();
@@ -37,7 +37,7 @@ TEST_F(shutdown_death_test, a_runtime_destroyed_on_its_own_worker_says_so) {
   EXPECT_EXIT(crash(), ::testing::KilledBySignal(SIGABRT), "runtime destroyed on its own worker");
 }
 
-TEST_F(shutdown_death_test, and_in_a_task_whose_worker_has_lent_its_role) {
+TEST_F(shutdown_death_test, runtime_destroyed_in_a_task_that_lent_its_role_aborts) {
   const auto crash = [] {
     auto* rt = new runtime(with_workers(1));
     struct body {
@@ -52,7 +52,7 @@ TEST_F(shutdown_death_test, and_in_a_task_whose_worker_has_lent_its_role) {
   EXPECT_EXIT(crash(), ::testing::KilledBySignal(SIGABRT), "runtime destroyed on its own worker");
 }
 
-TEST_F(shutdown_death_test, and_in_the_root_of_its_own_block_on) {
+TEST_F(shutdown_death_test, runtime_destroyed_in_the_root_of_its_own_block_on_aborts) {
   const auto crash = [] {
     auto* rt = new runtime(with_workers(1));
     rt->block_on(destroy(rt));
@@ -84,7 +84,7 @@ void destroy_in_depth(nest how) {
   }
 }
 
-TEST_F(shutdown_death_test, and_at_any_depth) {
+TEST_F(shutdown_death_test, runtime_destroyed_inside_nested_sections_aborts) {
   for (const nest how : {nest::section_in_section, nest::other_runtime, nest::closure_and_other_runtime}) {
     const auto crash = [how] { destroy_in_depth(how); };
     EXPECT_EXIT(crash(), ::testing::KilledBySignal(SIGABRT), "runtime destroyed on its own worker");
@@ -96,7 +96,7 @@ task<> throws() {
   co_return;
 }
 
-TEST_F(shutdown_death_test, an_exception_that_nobody_takes_ends_the_program) {
+TEST_F(shutdown_death_test, unhandled_exception_aborts) {
   const auto crash = [] {
     runtime rt(with_workers(1));
     rt.spawn(throws()).detach();
@@ -105,7 +105,7 @@ TEST_F(shutdown_death_test, an_exception_that_nobody_takes_ends_the_program) {
   EXPECT_EXIT(crash(), ::testing::KilledBySignal(SIGABRT), "unhandled exception in task .*nobody takes me");
 }
 
-TEST_F(shutdown_death_test, a_hook_of_a_thread_that_throws_ends_the_program) {
+TEST_F(shutdown_death_test, thread_hook_that_throws_aborts) {
   const auto crash = [] {
     runtime_options o = with_workers(1);
     o.blocking.on_thread_start = [](unsigned) { throw std::runtime_error("a hook threw"); };
@@ -115,7 +115,7 @@ TEST_F(shutdown_death_test, a_hook_of_a_thread_that_throws_ends_the_program) {
   EXPECT_EXIT(crash(), ::testing::KilledBySignal(SIGABRT), "a hook threw");
 }
 
-TEST(unhandled, with_the_policy_report_workers_go_on) {
+TEST(unhandled, policy_report_keeps_the_workers_running) {
   runtime_options o = with_workers(1);
   o.on_unhandled = unhandled_policy::report;
   runtime rt(o);
@@ -126,7 +126,7 @@ TEST(unhandled, with_the_policy_report_workers_go_on) {
   EXPECT_NE(::testing::internal::GetCapturedStderr().find("nobody takes me"), std::string::npos);
 }
 
-TEST(unhandled, an_exception_that_is_taken_is_not_counted) {
+TEST(unhandled, exception_rethrown_by_join_is_not_counted) {
   runtime rt(with_workers(1));
   EXPECT_THROW(rt.spawn(throws()).join(), std::runtime_error);
   EXPECT_EQ(rt.spawn(number(5)).join(), 5);
@@ -181,7 +181,7 @@ TEST(shutdown, a_closure_that_does_not_return_is_reported_and_not_waited_for) {
   handle->join();
 }
 
-TEST(shutdown, a_closure_has_the_grace_too) {
+TEST(shutdown, closure_that_ends_within_the_grace_is_waited_for) {
   std::binary_semaphore began(0);
   std::atomic<bool> done = false;
   runtime rt(with_workers(1));
@@ -195,7 +195,7 @@ TEST(shutdown, a_closure_has_the_grace_too) {
   EXPECT_TRUE(done.load());
 }
 
-TEST(shutdown, a_closure_is_told_and_queued_ones_never_begin) {
+TEST(shutdown, running_closure_sees_the_cancel_and_queued_ones_never_begin) {
   runtime_options o = with_workers(1);
   o.blocking.max_threads = 1;
   std::atomic<int> begun = 0;
@@ -215,7 +215,7 @@ TEST(shutdown, a_closure_is_told_and_queued_ones_never_begin) {
 }
 
 // Scenario 15: each spawned task runs or is refused. None is lost, and its arguments are destroyed once.
-TEST(shutdown, foreign_threads_spawn_while_it_ends) {
+TEST(shutdown, spawns_that_race_with_it_run_or_are_refused) {
   constexpr int rounds = 50;
   constexpr int per_round = 40;
   std::atomic<int> ended = 0;
@@ -249,7 +249,7 @@ TEST(shutdown, foreign_threads_spawn_while_it_ends) {
   EXPECT_EQ(ended.load(), rounds * per_round);
 }
 
-TEST(shutdown, a_thousand_lives_leave_nothing_behind) {
+TEST(shutdown, thousand_runtimes_leak_no_thread_and_no_descriptor) {
   {
     const runtime once(with_workers(2));
   }
@@ -288,11 +288,11 @@ void two_runtimes(bool first_dies_first) {
   (first_dies_first ? b : a).reset();
 }
 
-TEST(shutdown, two_runtimes_that_await_each_other_the_first_dies_first) { two_runtimes(true); }
-TEST(shutdown, two_runtimes_that_await_each_other_the_second_dies_first) { two_runtimes(false); }
+TEST(shutdown, mutual_awaits_of_two_runtimes_end_if_the_first_is_destroyed_first) { two_runtimes(true); }
+TEST(shutdown, mutual_awaits_of_two_runtimes_end_if_the_second_is_destroyed_first) { two_runtimes(false); }
 
 // Row 26: the waker, the handle and the runtime's handle are destroyed after the runtime, in every order.
-TEST(shutdown, what_outlives_the_runtime_frees_it) {
+TEST(shutdown, handles_may_outlive_the_runtime) {
   std::atomic<int> ended = 0;
   std::optional<join_handle<void>> handle;
   std::optional<runtime_handle> outside;
@@ -310,7 +310,7 @@ TEST(shutdown, what_outlives_the_runtime_frees_it) {
   EXPECT_THROW(copy.spawn(number(2)).join(), cancelled_error);
 }
 
-TEST(shutdown, a_child_process_is_refused_and_ends_quietly) {
+TEST(shutdown, spawn_in_a_forked_child_is_refused_and_destruction_is_safe) {
   if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find the sanitizer's own lock taken";
   auto rt = std::make_unique<runtime>(with_workers(1));
   EXPECT_EQ(rt->spawn(number(1)).join(), 1);

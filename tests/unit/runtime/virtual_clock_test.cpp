@@ -138,7 +138,7 @@ TEST(runtime_on_a_virtual_clock, time_stands_still_while_a_task_blocks_in_place)
   EXPECT_EQ(sleeper.join(), 1h);
 }
 
-TEST(runtime_on_a_virtual_clock, moved_by_hand_it_waits_for_the_hand) {
+TEST(runtime_on_a_virtual_clock, sleeps_on_a_manual_clock_end_after_it_is_advanced) {
   virtual_clock clock(clock_mode::manual);
   runtime rt(with_workers(2), clock);
   for (int i = 0; i < 100; ++i) {

@@ -60,7 +60,7 @@ task<> prepare_and_compute(house& h) {
 }
 
 // Only the watchdog can flush: without it the task computes for ever.
-TEST(watchdog, flushes_what_was_prepared_in_a_poll_that_goes_on) {
+TEST(watchdog, flushes_operations_prepared_in_a_poll_that_does_not_end) {
   house h;
   core::spawn_on(h.tasks, prepare_and_compute(h)).detach();
   h.play();
@@ -83,7 +83,7 @@ TEST(watchdog, begins_time_slices_while_a_worker_is_awake) {
 }
 
 // With a clock of its own the worker must not depend on the machine's time.
-TEST(watchdog, begins_no_time_slices_where_the_time_is_not_the_machine_s) {
+TEST(watchdog, begins_no_time_slices_on_a_virtual_clock) {
   testing::virtual_clock clock{testing::clock_mode::manual};
   house h;
   h.tasks.around.clock = &clock;

@@ -84,7 +84,7 @@ TEST(yield, of_one_task_alone_delivers_a_cancellation) {
   EXPECT_EQ(end->reason(), cancel_reason::user);
 }
 
-TEST(yield, of_one_task_alone_does_not_hold_a_shutdown_up) {
+TEST(yield, of_one_task_alone_does_not_delay_a_shutdown) {
   runtime rt(with_workers(1));
   std::atomic<bool> never{false};
   std::atomic<bool> began{false};
@@ -124,7 +124,7 @@ TEST(yield, after_many_children_run_in_place_lets_timers_fire) {
 
 // The helper's worker runs a task that yields with no other task ready, and goes on without choosing.
 // The other worker must be notified.
-TEST(yield, inside_of_a_join_that_helps_leaves_the_task_to_others) {
+TEST(yield, inside_a_helping_join_notifies_another_worker) {
   runtime rt(with_workers(2));
   std::atomic<bool> helped{false};
   std::atomic<bool> target_ended{false};

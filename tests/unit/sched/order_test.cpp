@@ -39,7 +39,7 @@ task<> write(logbook& book, std::string what) {
   co_return;
 }
 
-TEST(order, the_fourth_link_comes_after_the_ring) {
+TEST(order, fourth_task_in_a_row_of_the_lifo_slot_runs_after_the_ring) {
   logbook book;
   std::latch over(7);
   runtime rt(with_workers(1));
@@ -69,7 +69,7 @@ TEST(order, the_fourth_link_comes_after_the_ring) {
   EXPECT_GE(rt.stats().workers[0].lifo_hits, 3U);
 }
 
-TEST(order, a_full_ring_moves_half_and_the_new_one) {
+TEST(order, full_ring_moves_half_and_the_new_task_to_the_injector) {
   runtime rt(with_workers(1));
   std::atomic<int> ran = 0;
   runtime_stats before;
@@ -221,7 +221,7 @@ TEST(order, help_stops_at_depth_16) {
 }
 
 // scripted_run_test.cpp checks the exact figures that depend on which worker is awake.
-TEST(order, what_a_worker_counts) {
+TEST(order, workers_count_spawns_steals_parks_and_fetches) {
   runtime rt(with_workers(2));
   struct body {
     static task<> nothing() { co_return; }

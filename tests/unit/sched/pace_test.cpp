@@ -32,7 +32,7 @@ TEST(pace, a_new_measurement_counts_a_tenth) {
   EXPECT_EQ(p.average(), before + 100) << "no task, no measurement";
 }
 
-TEST(pace, it_settles_where_the_tasks_are) {
+TEST(pace, interval_converges_to_the_time_of_the_tasks) {
   pace p;
   for (int i = 0; i < 200; ++i) p.measured(1'000 * 128, 128);
   EXPECT_EQ(p.interval(), 255U);
@@ -59,7 +59,7 @@ TEST(idle, half_of_the_workers_may_search) {
   EXPECT_FALSE(four.leave_with_work()) << "nobody sleeps, so nobody needs to be looked for";
 }
 
-TEST(idle, the_last_searcher_looks_if_somebody_sleeps) {
+TEST(idle, last_searcher_scans_again_if_a_worker_is_parked) {
   queue::idle four(4);
   four.announce_park(0, false);
   EXPECT_TRUE(four.try_search());
@@ -74,7 +74,7 @@ TEST(idle, one_worker_alone_may_search) {
   EXPECT_FALSE(one.try_search());
 }
 
-TEST(idle, claims_and_helpers_come_on_top_of_the_cap) {
+TEST(idle, claims_and_forced_searches_may_exceed_the_searcher_limit) {
   queue::idle two(2);
   ASSERT_TRUE(two.try_search());
   two.force_search();
@@ -89,7 +89,7 @@ TEST(idle, claims_and_helpers_come_on_top_of_the_cap) {
   EXPECT_EQ(two.guess().parked, 0);
 }
 
-TEST(idle, a_look_wakes_nobody_while_somebody_searches) {
+TEST(idle, no_worker_is_claimed_while_another_searches) {
   queue::idle two(2);
   two.announce_park(0, false);
   ASSERT_TRUE(two.try_search());
@@ -99,7 +99,7 @@ TEST(idle, a_look_wakes_nobody_while_somebody_searches) {
   EXPECT_TRUE(two.after_injector().has_value());
 }
 
-TEST(idle, who_gets_up_by_itself_is_a_searcher) {
+TEST(idle, worker_that_wakes_by_itself_counts_as_searching) {
   queue::idle one(1);
   one.announce_park(0, false);
   EXPECT_TRUE(one.all_parked());
@@ -114,7 +114,7 @@ TEST(idle, who_gets_up_by_itself_is_a_searcher) {
   EXPECT_EQ(one.guess().searching, 1U) << "the claim has counted it";
 }
 
-TEST(idle, a_shutdown_claims_by_number_whoever_searches) {
+TEST(idle, claim_by_number_works_while_another_worker_searches) {
   queue::idle two(2);
   two.announce_park(1, false);
   ASSERT_TRUE(two.try_search());
@@ -165,7 +165,7 @@ TEST(lifo_slot, the_newest_displaces_the_one_before) {
   EXPECT_FALSE(slot.ripen()) << "nothing to give away";
 }
 
-TEST(lifo_slot, a_thief_takes_only_what_is_ripe) {
+TEST(lifo_slot, thief_takes_only_a_ripe_task) {
   lifo_slot<int> slot;
   int a = 0;
   static_cast<void>(slot.put(a));
@@ -177,7 +177,7 @@ TEST(lifo_slot, a_thief_takes_only_what_is_ripe) {
   EXPECT_EQ(slot.steal(), nullptr);
 }
 
-TEST(lifo_slot, the_owner_withdraws_the_permission) {
+TEST(lifo_slot, take_by_the_owner_ends_the_permission_to_steal) {
   lifo_slot<int> slot;
   int a = 0;
   static_cast<void>(slot.put(a));

@@ -6,7 +6,7 @@
 namespace rota::sched::regress_stamp_test {
 namespace {
 
-TEST(regress_stamp, a_poll_that_began_after_the_look_is_another_one) {
+TEST(regress_stamp, stamp_does_not_match_a_poll_that_began_later) {
   scheduler s(1, 1, base::now());
   worker& w = s.at(0);
   const std::uint64_t idle = w.poll_stamp();

@@ -146,7 +146,7 @@ task<> note_looks(stage& s, std::vector<unsigned>& seen) {
   co_return;
 }
 
-TEST(scripted_run, events_wait_in_the_driver_until_the_ring_has_room_for_them) {
+TEST(scripted_run, events_wait_in_the_driver_until_the_ring_has_free_space) {
   stage s(1);
   std::vector<unsigned> seen;
   for (int i = 0; i < 200; ++i) s.spawn_as(0, note_looks(s, seen));
@@ -254,7 +254,7 @@ std::chrono::nanoseconds delay_beside(int others) {
   return late;
 }
 
-TEST(scripted_run, a_timer_waits_for_the_next_look_and_not_for_the_ring) {
+TEST(scripted_run, timer_waits_for_the_next_driver_poll_and_not_for_the_ring) {
   for (const int others : {20, 120, 220}) {  // with 220 the ring is more than half full
     const std::chrono::nanoseconds late = delay_beside(others);
     print("us that a timer is late beside " + std::to_string(others) + " tasks that yield every 50 us",
@@ -343,7 +343,7 @@ script operator+(script all, const script& more) {
   return all;
 }
 
-TEST(scripted_run, the_first_timer_of_a_look_goes_before_the_ring_and_the_others_behind_it) {
+TEST(scripted_run, first_timer_of_a_driver_poll_runs_before_the_ring_and_others_after_it) {
   const auto book = three_timers_beside_a_ring(1, [](stage&, script& to) { return note(to, "ring"); });
   EXPECT_EQ(book, ring_of(56) + words({"first"}) + ring_of(44) + words({"second", "third"}));
 }
@@ -397,7 +397,7 @@ TEST(scripted_run, a_timer_does_not_displace_an_earlier_one_that_was_not_polled)
 }
 
 // The other worker has lost its processor. This one finds an event at each driver poll and never searches.
-TEST(scripted_run, tasks_in_the_ring_of_another_are_not_kept_waiting_by_events) {
+TEST(scripted_run, events_do_not_starve_the_ring_of_another_worker) {
   for (const unsigned workers : {2U, 3U}) {
     constexpr int events = 100;
     int left = events;
@@ -423,7 +423,7 @@ TEST(scripted_run, tasks_in_the_ring_of_another_are_not_kept_waiting_by_events) 
 }
 
 // As above, but the neighbour begins a poll beside each event: it has its processor.
-TEST(scripted_run, a_neighbour_that_runs_keeps_its_ring) {
+TEST(scripted_run, ring_of_a_running_worker_is_not_stolen_from) {
   constexpr int events = 100;
   int left = events;
   script order;
@@ -445,7 +445,7 @@ TEST(scripted_run, a_neighbour_that_runs_keeps_its_ring) {
 }
 
 // Events wake tasks into the ring, where all workers can take them, not the slot; also between two tasks.
-TEST(scripted_run, what_events_wake_is_for_all) {
+TEST(scripted_run, tasks_woken_by_events_go_to_the_ring_for_all_workers) {
   script order;
   stage s(2);
   s.on_event = [&] {
@@ -459,7 +459,7 @@ TEST(scripted_run, what_events_wake_is_for_all) {
   EXPECT_EQ(order, (script{"first", "second", "third"}));
 }
 
-TEST(scripted_run, three_polls_of_the_lifo_slot_and_then_it_is_flushed) {
+TEST(scripted_run, lifo_slot_is_flushed_after_three_polls_in_a_row) {
   stage s(1);
   script book;
   s.spawn_as(0, note(book, "first in the ring"));
@@ -522,7 +522,7 @@ script forks_beside_two_others(unsigned count, bool called) {
   return book;
 }
 
-TEST(scripted_run, eight_forks_in_a_row_and_then_the_ring) {
+TEST(scripted_run, ring_has_a_turn_after_eight_forks_in_a_row) {
   script expected(1 + 8, "fork");  // the first runs in place of its parent
   expected.emplace_back("first in the ring");
   expected.insert(expected.end(), 8, "fork");
@@ -531,7 +531,7 @@ TEST(scripted_run, eight_forks_in_a_row_and_then_the_ring) {
   EXPECT_EQ(forks_beside_two_others(20, false), expected);
 }
 
-TEST(scripted_run, turns_with_forks_that_are_called) {
+TEST(scripted_run, ring_takes_turns_with_forks_that_the_watchdog_calls) {
   const script expected{"fork", "fork", "first in the ring", "fork", "second in the ring", "fork"};
   EXPECT_EQ(forks_beside_two_others(4, true), expected);
 }
@@ -686,7 +686,7 @@ void play_beside_full_ring(stage& s) {
 }
 
 // Each poll ends a time slice. Driver polls by time are left out, and only every fourth one by count happens.
-TEST(scripted_run, a_full_ring_of_long_tasks_asks_the_driver_as_often_as_one_of_short_tasks) {
+TEST(scripted_run, driver_polls_beside_a_full_ring_do_not_depend_on_task_length) {
   stage s(1);
   play_beside_full_ring(s);
   const std::uint64_t polled = s.counts().polled.read();
@@ -721,7 +721,7 @@ task<> note_delay_watched(stage& s, std::chrono::nanoseconds& late) {
   s.finish();
 }
 
-TEST(scripted_run, a_timer_beside_long_tasks_waits_for_one_of_them) {
+TEST(scripted_run, timer_beside_long_tasks_is_late_by_at_most_one_task) {
   std::chrono::nanoseconds late{};
   stage s(1);
   for (int i = 0; i < 100; ++i) s.spawn_as(0, yield_watched(s, 10ms, 1'000));
@@ -801,7 +801,7 @@ task<> prepare_beside_others(stage& s, std::uint64_t& looks) {
   s.finish();
 }
 
-TEST(scripted_run, what_a_task_has_prepared_is_flushed_at_the_next_look_at_the_driver) {
+TEST(scripted_run, operation_prepared_by_a_task_is_flushed_at_the_next_driver_poll) {
   std::uint64_t looks = 0;
   stage s(1);
   s.spawn_as(0, prepare_beside_others(s, looks));
@@ -811,7 +811,7 @@ TEST(scripted_run, what_a_task_has_prepared_is_flushed_at_the_next_look_at_the_d
   print("looks at tasks until what one has prepared is flushed", looks);
 }
 
-TEST(scripted_run, what_an_event_has_prepared_is_flushed_before_its_worker_sleeps) {
+TEST(scripted_run, operation_prepared_by_an_event_is_flushed_before_the_worker_sleeps) {
   int naps = 0;
   stage s(1);
   s.when_idle = [&] {
@@ -831,7 +831,7 @@ task<> prepare_and_block(stage& s) {
   co_return;
 }
 
-TEST(scripted_run, what_a_task_has_prepared_is_flushed_before_it_blocks) {
+TEST(scripted_run, operation_prepared_by_a_task_is_flushed_before_it_blocks) {
   stage s(1);
   s.tasks.around.start_role = [](void*, worker&) noexcept { return false; };  // there is no thread for it
   s.tasks.around.offer_role = [](void*, worker&) noexcept {};
@@ -843,7 +843,7 @@ TEST(scripted_run, what_a_task_has_prepared_is_flushed_before_it_blocks) {
 
 // ---- what a worker counts, each figure exactly
 
-TEST(scripted_run, every_counter_of_a_worker) {
+TEST(scripted_run, worker_counters_are_exact) {
   stage s(2);
   int naps = 0;
   s.when_idle = [&] {

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 task<int> number(int n) { co_return n; }
 
-TEST(solo, a_value_comes_back) {
+TEST(solo, block_on_returns_the_value_of_a_task) {
   testing::runtime rt;
   EXPECT_EQ(rt.block_on(number(7)), 7);
   EXPECT_EQ(rt.block_on([](int n) -> task<int> { co_return n + 1; }, 7), 8);
@@ -49,7 +49,7 @@ std::vector<int> order_of(std::uint64_t seed) {
   return order;
 }
 
-TEST(solo, a_seed_is_an_order) {
+TEST(solo, seed_determines_the_order_of_tasks) {
   std::set<std::vector<int>> orders;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     EXPECT_EQ(order_of(seed), order_of(seed)) << seed;
@@ -83,7 +83,7 @@ TEST(solo, timers_fire_in_their_order_and_at_their_time) {
   EXPECT_EQ(rt.now() - began, 1h + 15ms);
 }
 
-TEST(solo, timeouts_scopes_and_blocking_work_are_those_of_the_library) {
+TEST(solo, timeouts_when_all_and_spawn_blocking_work) {
   testing::runtime rt;
   const int sum = rt.block_on([]() -> task<int> {
     const auto late = co_await timeout(10ms, sleep_for(1h));
@@ -96,7 +96,7 @@ TEST(solo, timeouts_scopes_and_blocking_work_are_those_of_the_library) {
   EXPECT_EQ(sum, 6);
 }
 
-TEST(solo, what_a_task_throws_is_rethrown) {
+TEST(solo, block_on_rethrows_the_exception_of_a_task) {
   testing::runtime rt;
   EXPECT_THROW(rt.block_on([]() -> task<> {
     co_await yield();
@@ -105,7 +105,7 @@ TEST(solo, what_a_task_throws_is_rethrown) {
                std::out_of_range);
 }
 
-TEST(solo, an_exception_that_nobody_takes_is_thrown_by_the_call_it_happened_in) {
+TEST(solo, unhandled_exception_is_thrown_by_the_call_that_ran_the_task) {
   testing::runtime rt;
   const auto breaks = []() -> task<> {
     co_await yield();
@@ -116,7 +116,7 @@ TEST(solo, an_exception_that_nobody_takes_is_thrown_by_the_call_it_happened_in) 
   EXPECT_EQ(rt.block_on(number(1)), 1) << "and only by that one";
 }
 
-TEST(solo, of_two_exceptions_of_one_call_the_first_is_thrown_and_the_other_harms_nobody) {
+TEST(solo, first_of_two_exceptions_is_thrown_and_the_other_is_dropped) {
   testing::runtime rt;
   const auto breaks = []() -> task<> {
     throw std::out_of_range("of a detached task");
@@ -138,7 +138,7 @@ task<> waits_for_ever(std::shared_ptr<int> keeps) {
   co_await sleep_until(std::chrono::steady_clock::time_point::max());
 }
 
-TEST(solo, a_task_that_nobody_wakes_is_named_with_its_place_and_unwound) {
+TEST(solo, stalled_task_is_reported_with_its_location_and_unwound) {
   testing::runtime rt;
   auto count = std::make_shared<int>(0);
   try {
@@ -166,7 +166,7 @@ TEST(solo, a_shield_does_not_keep_a_stalled_task) {
 
 // --- the end
 
-TEST(solo, its_end_cancels_what_is_left_once) {
+TEST(solo, destruction_cancels_each_remaining_task_once) {
   auto count = std::make_shared<int>(0);
   {
     testing::runtime rt;
@@ -192,7 +192,7 @@ TEST(solo, a_handle_may_outlive_it) {
   EXPECT_THROW(cancelled->join(), cancelled_error);
 }
 
-TEST(solo, a_clean_up_that_waits_is_waited_for) {
+TEST(solo, destruction_completes_a_clean_up_that_suspends) {
   bool cleaned = false;
   {
     testing::runtime rt;
@@ -212,7 +212,7 @@ TEST(solo, a_clean_up_that_waits_is_waited_for) {
 
 // --- what it refuses
 
-TEST(solo, sockets_are_not_there) {
+TEST(solo, sockets_are_refused) {
   testing::runtime rt;
   const auto body = []() -> task<std::error_code> {
     auto listener = net::tcp_listener::bind(net::endpoint::loopback_v4(0));
@@ -234,7 +234,7 @@ TEST(solo, block_on_inside_of_a_task_is_refused) {
   EXPECT_EQ(rt.block_on(body), errc::nested_block_on);
 }
 
-TEST(solo_deaths, another_thread_ends_the_program) {
+TEST(solo_deaths, use_from_another_thread_aborts) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto die = [] {
     testing::runtime rt;
@@ -244,7 +244,7 @@ TEST(solo_deaths, another_thread_ends_the_program) {
   EXPECT_DEATH(die(), "on another thread");
 }
 
-TEST(solo, two_of_them_and_a_real_one_live_side_by_side) {
+TEST(solo, two_testing_runtimes_and_a_real_one_coexist) {
   testing::runtime first;
   testing::runtime second(2);
   rota::runtime real(runtime_options{.workers = 1});

@@ -21,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::manual_scheduler;
 
-TEST(barrier_split, who_has_arrived_waits_later) {
+TEST(barrier_split, arrival_may_be_waited_for_later) {
   manual_scheduler by;
   barrier b(2);
   const auto mine = b.arrive();
@@ -48,7 +48,7 @@ TEST(barrier_split, who_has_arrived_waits_later) {
   EXPECT_EQ(b.arrived(), 0U);
 }
 
-TEST(barrier_split, one_in_two_steps_and_one_in_one) {
+TEST(barrier_split, arrive_completes_a_generation_with_arrive_and_wait) {
   manual_scheduler by;
   barrier b(2);
   auto other = by.spawn(
@@ -63,7 +63,7 @@ TEST(barrier_split, one_in_two_steps_and_one_in_one) {
   EXPECT_FALSE(other.join());
 }
 
-TEST(barrier_split, a_wait_that_ends_early_leaves_the_arrival) {
+TEST(barrier_split, wait_that_ends_early_keeps_the_arrival) {
   manual_scheduler by;
   barrier b(2);
   event stop;
@@ -103,7 +103,7 @@ TEST(barrier_split, a_wait_that_ends_early_leaves_the_arrival) {
 }
 
 // The other participant drops out, and the limit passes before the task that leads in its place has run.
-TEST(barrier_split, who_leads_for_one_that_drops_out_does_so_though_it_is_late) {
+TEST(barrier_split, late_waiter_still_leads_in_place_of_a_dropped_participant) {
   using passes = task<bool> (*)(barrier&, barrier::arrival);
   const passes forms[] = {
       [](barrier& at, barrier::arrival from) -> task<bool> {
@@ -127,7 +127,7 @@ TEST(barrier_split, who_leads_for_one_that_drops_out_does_so_though_it_is_late) 
   }
 }
 
-TEST(barrier_split, nobody_need_wait) {
+TEST(barrier_split, generations_complete_without_any_waiter) {
   barrier b(3);
   for (std::uint32_t round = 0; round < 4; ++round) {
     EXPECT_FALSE(b.arrive().is_leader());
@@ -143,7 +143,7 @@ TEST(barrier_split, nobody_need_wait) {
   EXPECT_EQ(b.arrived(), 0U);
 }
 
-TEST(barrier_split, alone) {
+TEST(barrier_split, single_participant_leads_and_passes_at_once) {
   barrier b(1);
   EXPECT_TRUE(b.arrive().is_leader());
   const auto mine = b.arrive();
@@ -152,7 +152,7 @@ TEST(barrier_split, alone) {
   EXPECT_EQ(b.blocking_arrive_and_wait().generation, 2U);
 }
 
-TEST(barrier_split_death, after_all_have_dropped_out) {
+TEST(barrier_split_death, arrive_after_all_have_dropped_out_aborts) {
   barrier b(1);
   b.arrive_and_drop();
   EXPECT_DEATH(static_cast<void>(b.arrive()), "all have dropped out");

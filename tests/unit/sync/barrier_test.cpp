@@ -56,7 +56,7 @@ TEST(barrier, a_single_participant_passes_and_leads) {
   EXPECT_TRUE(b.blocking_arrive_and_wait().is_leader);
 }
 
-TEST(barrier, the_last_one_leads_and_all_pass) {
+TEST(barrier, last_participant_leads_and_all_pass) {
   manual_scheduler by;
   barrier b(3);
   std::string order;
@@ -71,7 +71,7 @@ TEST(barrier, the_last_one_leads_and_all_pass) {
   EXPECT_EQ(b.arrived(), 0U);
 }
 
-TEST(barrier, generation_after_generation) {
+TEST(barrier, two_participants_pass_several_generations) {
   manual_scheduler by;
   barrier b(2);
   std::string order;
@@ -81,7 +81,7 @@ TEST(barrier, generation_after_generation) {
   EXPECT_EQ(order.size(), 8U);
 }
 
-TEST(barrier, more_than_one_section_wakes) {
+TEST(barrier, hundred_waiters_are_all_woken) {
   manual_scheduler by;
   barrier b(100);
   std::string order;
@@ -108,7 +108,7 @@ TEST(barrier, a_cancelled_wait_takes_the_arrival_back) {
   EXPECT_EQ(order, "Dc");
 }
 
-TEST(barrier, who_is_cancelled_after_the_last_has_arrived_has_passed) {
+TEST(barrier, waiter_cancelled_after_the_last_arrival_has_passed) {
   manual_scheduler by;
   barrier b(2);
   std::string order;
@@ -123,7 +123,7 @@ TEST(barrier, who_is_cancelled_after_the_last_has_arrived_has_passed) {
 }
 
 // Regression row 19.
-TEST(barrier, a_participant_that_waits_is_destroyed) {
+TEST(barrier, destruction_of_a_cancelled_waiter_takes_its_arrival_back) {
   barrier b(2);
   manual_scheduler by;
   std::string order;
@@ -136,7 +136,7 @@ TEST(barrier, a_participant_that_waits_is_destroyed) {
   EXPECT_EQ(b.arrived(), 0U);
 }
 
-TEST(barrier, who_drops_out_lets_the_others_pass) {
+TEST(barrier, participant_that_drops_out_lets_the_others_pass) {
   manual_scheduler by;
   barrier b(3);
   std::string order;
@@ -153,7 +153,7 @@ TEST(barrier, who_drops_out_lets_the_others_pass) {
   EXPECT_EQ(order, "AcEd");
 }
 
-TEST(barrier, who_drops_out_early_is_not_waited_for) {
+TEST(barrier, participant_that_dropped_out_is_not_waited_for) {
   manual_scheduler by;
   barrier b(2);
   std::string order;
@@ -165,7 +165,7 @@ TEST(barrier, who_drops_out_early_is_not_waited_for) {
   EXPECT_EQ(b.participants(), 0U);
 }
 
-TEST(barrier, a_limit_that_passes_takes_the_arrival_back) {
+TEST(barrier, timed_out_wait_takes_the_arrival_back) {
   manual_scheduler by;
   barrier b(2);
   const auto within = [](barrier& at, manual_scheduler& on, bool until) -> task<bool> {
@@ -187,7 +187,7 @@ TEST(barrier, a_limit_that_passes_takes_the_arrival_back) {
 }
 
 // The last participant arrives, and the limit passes before the first has run.
-TEST(barrier, a_passage_that_is_late_is_a_passage) {
+TEST(barrier, passage_counts_if_the_deadline_expires_before_the_task_runs) {
   using passes = task<bool> (*)(barrier&);
   const passes forms[] = {
       [](barrier& at) -> task<bool> { co_return (co_await timeout(5ms, at.arrive_and_wait())).has_value(); },
@@ -216,7 +216,7 @@ TEST(barrier, a_passage_that_is_late_is_a_passage) {
 }
 
 // A timeout of one wait does not affect the next one.
-TEST(barrier, an_arrival_with_a_name_is_awaited_again) {
+TEST(barrier, named_awaitable_arrives_anew_when_awaited_again) {
   manual_scheduler by;
   barrier b(2);
   std::string order;
@@ -236,7 +236,7 @@ TEST(barrier, an_arrival_with_a_name_is_awaited_again) {
   EXPECT_EQ(b.arrived(), 0U);
 }
 
-TEST(barrier, threads_go_round) {
+TEST(barrier, threads_meet_and_one_leads_in_each_round) {
   constexpr std::uint32_t threads = 3;
   constexpr std::uint32_t rounds = 500;
   barrier b(threads);
@@ -259,7 +259,7 @@ TEST(barrier, threads_go_round) {
   EXPECT_EQ(leaders, rounds);
 }
 
-TEST(barrier_death, used_after_all_have_dropped_out) {
+TEST(barrier_death, use_after_all_have_dropped_out_aborts) {
   EXPECT_DEATH(
       {
         barrier b(1);
@@ -276,7 +276,7 @@ TEST(barrier_death, used_after_all_have_dropped_out) {
       "dropping out of a sync::barrier from which all have dropped out");
 }
 
-TEST(barrier_death, destroyed_while_somebody_waits) {
+TEST(barrier_death, destruction_with_a_waiter_aborts) {
   EXPECT_DEATH(
       {
         manual_scheduler by;

@@ -51,7 +51,7 @@ struct scene {
   }
 };
 
-TEST(condition_variable, a_predicate_that_is_met_already_waits_for_nothing) {
+TEST(condition_variable, wait_returns_at_once_if_the_predicate_is_true) {
   scene x;
   x.items = 1;
   const auto all = x.start(scene::takes, "a");
@@ -59,7 +59,7 @@ TEST(condition_variable, a_predicate_that_is_met_already_waits_for_nothing) {
   EXPECT_FALSE(x.m.is_locked());
 }
 
-TEST(condition_variable, the_mutex_is_free_while_one_waits_and_held_after) {
+TEST(condition_variable, mutex_is_released_during_a_wait_and_held_after_it) {
   scene x;
   const auto all = x.start(scene::waits, "a");
   EXPECT_FALSE(x.m.is_locked());
@@ -69,7 +69,7 @@ TEST(condition_variable, the_mutex_is_free_while_one_waits_and_held_after) {
   EXPECT_FALSE(x.m.is_locked());
 }
 
-TEST(condition_variable, notify_one_wakes_who_has_waited_longest) {
+TEST(condition_variable, notify_one_wakes_the_longest_waiter) {
   scene x;
   const auto all = x.start(scene::waits, "abc");
   x.c.notify_one();
@@ -87,7 +87,7 @@ TEST(condition_variable, notify_one_wakes_who_has_waited_longest) {
   EXPECT_EQ(x.order, "abcd");
 }
 
-TEST(condition_variable, notify_all_wakes_all_who_wait_and_nobody_who_comes_later) {
+TEST(condition_variable, notify_all_wakes_all_present_waiters_and_no_later_one) {
   scene x;
   const auto all = x.start(scene::waits, "abc");
   x.c.notify_all();
@@ -98,7 +98,7 @@ TEST(condition_variable, notify_all_wakes_all_who_wait_and_nobody_who_comes_late
   EXPECT_EQ(x.order, "abcd");
 }
 
-TEST(condition_variable, a_predicate_that_is_not_met_waits_on) {
+TEST(condition_variable, waiter_waits_again_if_its_predicate_is_false) {
   scene x;
   const auto all = x.start(scene::takes, "abc");
   x.put(1);
@@ -112,7 +112,7 @@ TEST(condition_variable, a_predicate_that_is_not_met_waits_on) {
 }
 
 // No thundering herd: while the mutex is held no waiter is woken; then one after the other gets it.
-TEST(condition_variable, notify_all_under_the_mutex_wakes_nobody_before_it_is_free) {
+TEST(condition_variable, notify_all_under_the_mutex_wakes_no_waiter_before_unlock) {
   scene x;
   const auto all = x.start(scene::waits, "abcdefgh");
   auto held = x.m.blocking_lock();
@@ -123,7 +123,7 @@ TEST(condition_variable, notify_all_under_the_mutex_wakes_nobody_before_it_is_fr
   EXPECT_EQ(x.order, "abcdefgh");
 }
 
-TEST(condition_variable, a_hundred_are_notified_at_once) {
+TEST(condition_variable, notify_all_wakes_a_hundred_waiters) {
   scene x;
   const std::string crowd(100, 'r');
   const auto all = x.start(scene::waits, crowd);
@@ -132,7 +132,7 @@ TEST(condition_variable, a_hundred_are_notified_at_once) {
   EXPECT_EQ(x.order, crowd);
 }
 
-TEST(condition_variable, those_that_wait_may_have_different_mutexes) {
+TEST(condition_variable, waiters_may_use_different_mutexes) {
   scene x;
   mutex other;
   auto a = x.s.spawn(scene::waits(x, 'a'));
@@ -169,7 +169,7 @@ task<void> is_unwound(scene& x, char name) {
   co_await x.c.wait(held, [&x] { return x.items > 0; });
 }
 
-TEST(condition_variable, who_is_cancelled_has_the_mutex_while_it_unwinds) {
+TEST(condition_variable, cancelled_waiter_holds_the_mutex_while_it_unwinds) {
   scene x;
   auto a = x.s.spawn(is_unwound(x, 'a'));
   x.s.run_until_idle();
@@ -179,7 +179,7 @@ TEST(condition_variable, who_is_cancelled_has_the_mutex_while_it_unwinds) {
   EXPECT_FALSE(x.m.is_locked());
 }
 
-TEST(condition_variable, who_is_cancelled_waits_for_the_mutex_before_it_unwinds) {
+TEST(condition_variable, cancelled_waiter_locks_the_mutex_before_it_unwinds) {
   scene x;
   auto a = x.s.spawn(is_unwound(x, 'a'));
   x.s.run_until_idle();
@@ -195,7 +195,7 @@ TEST(condition_variable, who_is_cancelled_waits_for_the_mutex_before_it_unwinds)
 }
 
 // Regression row 5: the waiter is notified and then cancelled before it runs.
-TEST(condition_variable, what_notify_one_told_who_is_cancelled_goes_to_the_next) {
+TEST(condition_variable, notification_of_a_cancelled_waiter_goes_to_the_next_waiter) {
   for (const bool holds : {false, true}) {
     scene x;
     auto first = x.s.spawn(scene::takes(x, 'a'));
@@ -214,7 +214,7 @@ TEST(condition_variable, what_notify_one_told_who_is_cancelled_goes_to_the_next)
   }
 }
 
-TEST(condition_variable, who_is_cancelled_after_notify_all_tells_nobody) {
+TEST(condition_variable, waiter_cancelled_after_notify_all_notifies_no_other_waiter) {
   scene x;
   auto first = x.s.spawn(scene::waits(x, 'a'));
   x.s.run_until_idle();
@@ -228,7 +228,7 @@ TEST(condition_variable, who_is_cancelled_after_notify_all_tells_nobody) {
   EXPECT_EQ(x.order, "b");
 }
 
-TEST(condition_variable, what_a_predicate_throws_is_thrown_with_the_mutex) {
+TEST(condition_variable, exception_of_a_predicate_is_thrown_with_the_mutex_held) {
   scene x;
   auto throws = x.s.spawn(
       [](scene& of) -> task<void> {
@@ -265,7 +265,7 @@ task<bool> waits_5ms(scene& x) {
   co_return in_time.has_value();
 }
 
-TEST(condition_variable, a_limit_ends_it_with_the_mutex) {
+TEST(condition_variable, timed_out_wait_ends_with_the_mutex_held) {
   scene x;
   auto late = x.s.spawn(waits_5ms(x));
   auto plain = x.s.spawn(
@@ -282,7 +282,7 @@ TEST(condition_variable, a_limit_ends_it_with_the_mutex) {
   EXPECT_FALSE(x.m.is_locked());
 }
 
-TEST(condition_variable, a_notification_in_time) {
+TEST(condition_variable, timed_wait_succeeds_if_notified_in_time) {
   scene x;
   auto in_time = x.s.spawn(waits_5ms(x));
   x.s.run_until_idle();
@@ -293,7 +293,7 @@ TEST(condition_variable, a_notification_in_time) {
 }
 
 // No notification arrives in time. The predicate decides, which is checked with the mutex held.
-TEST(condition_variable, a_predicate_that_is_met_when_the_limit_passes_is_in_time) {
+TEST(condition_variable, timed_wait_succeeds_if_the_predicate_is_true_at_the_deadline) {
   scene x;
   auto in_time = x.s.spawn(waits_5ms(x));
   x.s.run_until_idle();
@@ -302,7 +302,7 @@ TEST(condition_variable, a_predicate_that_is_met_when_the_limit_passes_is_in_tim
   EXPECT_TRUE(in_time.join());
 }
 
-TEST(condition_variable, a_late_one_passes_its_notification_on) {
+TEST(condition_variable, timed_out_waiter_passes_its_notification_on) {
   scene x;
   auto late = x.s.spawn(waits_5ms(x));
   x.s.run_until_idle();
@@ -320,7 +320,7 @@ TEST(condition_variable, a_late_one_passes_its_notification_on) {
 }
 
 // Also when the wait yields first, which it does after 127 waits that end at once.
-TEST(condition_variable, a_wait_with_a_name_begins_anew_each_time) {
+TEST(condition_variable, named_wait_may_be_awaited_again) {
   const auto takes = [](scene& x, int n) -> task<int> {
     auto held = co_await x.m.lock();
     auto wait = x.c.wait(held, [&x] {
@@ -352,7 +352,7 @@ TEST(condition_variable, a_wait_with_a_name_begins_anew_each_time) {
   }
 }
 
-TEST(condition_variable, a_wait_with_a_name_and_no_predicate_waits_each_time) {
+TEST(condition_variable, named_wait_without_a_predicate_waits_each_time) {
   scene x;
   auto twice = x.s.spawn(
       [](scene& of) -> task<void> {
@@ -372,7 +372,7 @@ TEST(condition_variable, a_wait_with_a_name_and_no_predicate_waits_each_time) {
   EXPECT_TRUE(twice.is_done());
 }
 
-TEST(condition_variable, what_a_predicate_has_thrown_once_is_not_thrown_again) {
+TEST(condition_variable, exception_of_a_predicate_is_not_thrown_again_by_the_next_await) {
   scene x;
   auto waiter = x.s.spawn(
       [](scene& of) -> task<std::string> {
@@ -399,7 +399,7 @@ TEST(condition_variable, what_a_predicate_has_thrown_once_is_not_thrown_again) {
   EXPECT_EQ(waiter.join(), "no3");
 }
 
-TEST(condition_variable_death, a_guard_without_a_lock) {
+TEST(condition_variable_death, wait_with_a_guard_without_a_lock_aborts) {
   mutex m;
   condition_variable c;
   auto held = m.blocking_lock();
@@ -407,7 +407,7 @@ TEST(condition_variable_death, a_guard_without_a_lock) {
   EXPECT_DEATH(c.blocking_wait(held), "with a guard that has no lock");
 }
 
-TEST(condition_variable_death, destroyed_while_somebody_waits) {
+TEST(condition_variable_death, destruction_with_a_waiter_aborts) {
   EXPECT_DEATH(
       {
         manual_scheduler s;

@@ -88,7 +88,7 @@ TEST(condition_variable, is_shared_by_runtimes_a_pool_and_threads) {
   EXPECT_EQ(q.sum, 1001000);
 }
 
-TEST(condition_variable, threads_with_a_limit_give_up_with_the_mutex) {
+TEST(condition_variable, timed_out_blocking_wait_ends_with_the_mutex_held) {
   mutex m;
   condition_variable c;
   auto held = m.blocking_lock();
@@ -103,7 +103,7 @@ TEST(condition_variable, threads_with_a_limit_give_up_with_the_mutex) {
 }
 
 // The pool has one thread. A blocked thread does not count, so the other work runs.
-TEST(condition_variable, a_work_that_blocks_makes_room_for_another) {
+TEST(condition_variable, job_that_blocks_lets_another_job_run) {
   mutex m;
   condition_variable c;
   bool ready = false;
@@ -122,7 +122,7 @@ TEST(condition_variable, a_work_that_blocks_makes_room_for_another) {
 }
 
 // The wait ends with the mutex held, so the work's locals are destroyed under it.
-TEST(condition_variable, a_force_stop_reaches_a_work_that_blocks_with_the_mutex) {
+TEST(condition_variable, force_stop_ends_a_blocked_job_with_the_mutex_held) {
   mutex m;
   condition_variable c;
   struct note {
@@ -204,7 +204,7 @@ TEST(condition_variable, a_blocking_wait_with_a_limit_on_a_testing_runtime_is_ov
 }
 
 // A shutdown cancels the waiters. Each wait locks the mutex, which another cancelled task still holds.
-TEST(condition_variable, a_shutdown_ends_it) {
+TEST(condition_variable, shutdown_ends_all_waits) {
   mutex m;
   condition_variable c;
   {

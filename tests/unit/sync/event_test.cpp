@@ -26,7 +26,7 @@ task<void> waits(event& of, std::string& order, char name) {
   order += name;
 }
 
-TEST(event, a_manual_one_stays_set) {
+TEST(event, manual_event_stays_set) {
   event e;
   EXPECT_FALSE(e.try_wait());
   e.set();
@@ -39,7 +39,7 @@ TEST(event, a_manual_one_stays_set) {
   EXPECT_FALSE(e.is_set());
 }
 
-TEST(event, an_automatic_one_lets_one_pass) {
+TEST(event, automatic_event_lets_one_waiter_pass) {
   event e(automatic);
   e.set();
   e.set();
@@ -55,7 +55,7 @@ TEST(event, may_be_set_from_the_start) {
   EXPECT_TRUE(event(automatic, event_state::set).try_wait());
 }
 
-TEST(event, a_manual_one_lets_all_pass_although_it_is_reset_at_once) {
+TEST(event, manual_event_lets_all_waiters_pass_even_if_reset_at_once) {
   manual_scheduler by;
   event e;
   std::string order;
@@ -72,7 +72,7 @@ TEST(event, a_manual_one_lets_all_pass_although_it_is_reset_at_once) {
   EXPECT_EQ(order.back(), 'l');
 }
 
-TEST(event, an_automatic_one_lets_them_pass_one_by_one) {
+TEST(event, automatic_event_lets_waiters_pass_one_by_one) {
   manual_scheduler by;
   event e(automatic);
   std::string order;
@@ -106,7 +106,7 @@ TEST(event, a_cancelled_wait_takes_nothing) {
 }
 
 // Regression row 5.
-TEST(event, a_set_that_had_reached_who_is_cancelled_goes_to_the_next) {
+TEST(event, set_granted_to_a_cancelled_waiter_goes_to_the_next_waiter) {
   manual_scheduler by;
   event e(automatic);
   std::string order;
@@ -120,7 +120,7 @@ TEST(event, a_set_that_had_reached_who_is_cancelled_goes_to_the_next) {
   EXPECT_FALSE(e.is_set());
 }
 
-TEST(event, a_set_that_had_reached_who_is_cancelled_stays_if_nobody_waits) {
+TEST(event, set_granted_to_a_cancelled_waiter_stays_if_there_is_no_other) {
   manual_scheduler by;
   event e(automatic);
   std::string order;
@@ -133,7 +133,7 @@ TEST(event, a_set_that_had_reached_who_is_cancelled_stays_if_nobody_waits) {
   EXPECT_TRUE(e.is_set());
 }
 
-TEST(event, who_waits_long_is_late) {
+TEST(event, timed_wait_fails_at_the_deadline) {
   manual_scheduler by;
   event e;
   const auto within = [](event& of, manual_scheduler& on, bool until) -> task<bool> {
@@ -162,7 +162,7 @@ TEST(event, a_thread_waits_with_and_without_a_limit) {
   EXPECT_TRUE(e.blocking_wait_for(1h));
 }
 
-TEST(event, no_set_is_lost_beside_a_wait_that_begins) {
+TEST(event, set_that_races_with_a_wait_is_not_lost) {
   event ping(automatic);
   event pong(automatic);
   constexpr int rounds = 3000;
@@ -182,7 +182,7 @@ TEST(event, no_set_is_lost_beside_a_wait_that_begins) {
 }
 
 // The released waiter destroys the event while the other thread is still inside of set().
-TEST(event, is_destroyed_by_who_passes) {
+TEST(event, released_waiter_may_destroy_it_during_set) {
   for (int round = 0; round < 1000; ++round) {
     for (const event_reset how : {event_reset::manual, automatic}) {
       std::optional<event> e(std::in_place, how);
@@ -194,7 +194,7 @@ TEST(event, is_destroyed_by_who_passes) {
   }
 }
 
-TEST(event_death, destroyed_while_somebody_waits) {
+TEST(event_death, destruction_with_a_waiter_aborts) {
   EXPECT_DEATH(
       {
         manual_scheduler by;

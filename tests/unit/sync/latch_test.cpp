@@ -54,7 +54,7 @@ TEST(latch, refuses_numbers_that_it_cannot_count) {
   EXPECT_EQ(l.left(), 2U);
 }
 
-TEST(latch, refuses_more_than_is_left_while_somebody_waits) {
+TEST(latch, count_down_throws_if_more_than_the_count_left_while_a_task_waits) {
   manual_scheduler by;
   latch l(2);
   std::string order;
@@ -70,7 +70,7 @@ TEST(latch, refuses_more_than_is_left_while_somebody_waits) {
   EXPECT_EQ(order, "a");
 }
 
-TEST(latch, the_last_one_lets_all_pass) {
+TEST(latch, last_count_down_releases_all_waiters) {
   manual_scheduler by;
   latch l(2);
   std::string order;
@@ -85,7 +85,7 @@ TEST(latch, the_last_one_lets_all_pass) {
   EXPECT_EQ(order, std::string(100, 'x'));
 }
 
-TEST(latch, one_arrives_and_waits_for_the_others) {
+TEST(latch, arrive_and_wait_passes_when_the_count_is_zero) {
   manual_scheduler by;
   latch l(4);
   std::string order;
@@ -104,7 +104,7 @@ TEST(latch, one_arrives_and_waits_for_the_others) {
   EXPECT_EQ(order, "xx");
 }
 
-TEST(latch, a_cancelled_wait_is_no_change) {
+TEST(latch, cancelled_wait_leaves_the_count_unchanged) {
   manual_scheduler by;
   latch l(1);
   std::string order;
@@ -121,7 +121,7 @@ TEST(latch, a_cancelled_wait_is_no_change) {
   EXPECT_TRUE(l.try_wait());
 }
 
-TEST(latch, who_waits_long_is_late) {
+TEST(latch, timed_wait_ends_at_its_deadline) {
   manual_scheduler by;
   latch l(1);
   const auto within = [](latch& of, manual_scheduler& on, bool until) -> task<bool> {
@@ -162,7 +162,7 @@ TEST(latch, threads_count_and_wait) {
 }
 
 // The released waiter destroys the latch while the other thread is still inside of count_down().
-TEST(latch, is_destroyed_by_who_passes) {
+TEST(latch, may_be_destroyed_by_a_waiter_during_count_down) {
   for (int round = 0; round < 2000; ++round) {
     std::optional<latch> l(std::in_place, 1U);
     std::thread counts([&] { l->count_down(); });
@@ -172,7 +172,7 @@ TEST(latch, is_destroyed_by_who_passes) {
   }
 }
 
-TEST(latch_death, destroyed_while_somebody_waits) {
+TEST(latch_death, destroyed_while_a_task_waits) {
   EXPECT_DEATH(
       {
         manual_scheduler by;

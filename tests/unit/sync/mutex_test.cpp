@@ -86,7 +86,7 @@ TEST(mutex, waiters_get_it_in_the_order_in_which_they_came) {
 }
 
 // Regression row 5: the waiter is woken and then cancelled before it runs.
-TEST(mutex, who_was_called_and_is_cancelled_calls_the_next) {
+TEST(mutex, cancelled_woken_waiter_wakes_the_next) {
   manual_scheduler s;
   mutex m;
   std::string order;
@@ -101,7 +101,7 @@ TEST(mutex, who_was_called_and_is_cancelled_calls_the_next) {
   EXPECT_FALSE(m.is_locked());
 }
 
-TEST(mutex, who_is_cancelled_in_the_middle_of_the_line_leaves_it) {
+TEST(mutex, cancelled_waiter_in_the_middle_leaves_the_queue) {
   manual_scheduler s;
   mutex m;
   std::string order;
@@ -117,7 +117,7 @@ TEST(mutex, who_is_cancelled_in_the_middle_of_the_line_leaves_it) {
   EXPECT_EQ(order, "ac");
 }
 
-TEST(mutex, the_last_in_line_that_leaves_makes_unlocks_short_again) {
+TEST(mutex, unlock_frees_it_after_the_only_waiter_was_cancelled) {
   manual_scheduler s;
   mutex m;
   std::string order;
@@ -132,7 +132,7 @@ TEST(mutex, the_last_in_line_that_leaves_makes_unlocks_short_again) {
 }
 
 // The bound: newcomers may overtake a woken waiter, but only four times.
-TEST(mutex, who_was_called_loses_four_times_and_then_is_given_it) {
+TEST(mutex, woken_waiter_is_handed_the_lock_after_four_lost_races) {
   manual_scheduler s;
   mutex m;
   std::string order;
@@ -152,7 +152,7 @@ TEST(mutex, who_was_called_loses_four_times_and_then_is_given_it) {
   EXPECT_EQ(order, "w");
 }
 
-TEST(mutex, who_comes_too_late_keeps_its_place) {
+TEST(mutex, woken_waiter_that_loses_the_race_keeps_its_place) {
   manual_scheduler s;
   mutex m;
   std::string order;
@@ -168,7 +168,7 @@ TEST(mutex, who_comes_too_late_keeps_its_place) {
   EXPECT_EQ(order, "ab");
 }
 
-TEST(mutex, a_timed_lock_that_comes_too_late_says_so_and_leaves_the_line) {
+TEST(mutex, timed_lock_that_times_out_leaves_the_queue) {
   manual_scheduler s;
   mutex m;
   auto held = m.blocking_lock();
@@ -187,7 +187,7 @@ TEST(mutex, a_timed_lock_that_comes_too_late_says_so_and_leaves_the_line) {
   EXPECT_EQ(order, "b");
 }
 
-TEST(mutex, a_timed_lock_in_time_is_a_guard) {
+TEST(mutex, timed_lock_returns_a_guard_if_unlocked_in_time) {
   manual_scheduler s;
   mutex m;
   auto held = m.blocking_lock();
@@ -206,7 +206,7 @@ TEST(mutex, a_timed_lock_in_time_is_a_guard) {
 }
 
 // Regression row 3: the grant races with the deadline. The task keeps a granted lock.
-TEST(mutex, a_grant_that_comes_with_the_deadline_wins) {
+TEST(mutex, grant_wins_a_race_with_the_deadline) {
   manual_scheduler s;
   mutex m;
   auto held = m.blocking_lock();
@@ -224,7 +224,7 @@ TEST(mutex, a_grant_that_comes_with_the_deadline_wins) {
   EXPECT_FALSE(m.is_locked());
 }
 
-TEST(mutex, a_task_whose_budget_is_spent_has_not_taken_it_when_it_is_cancelled) {
+TEST(mutex, cancelled_task_with_a_spent_budget_has_not_locked_it) {
   manual_scheduler s;
   mutex m;
   auto locks = s.spawn(

@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(mutex, threads_wait_for_it_too) {
+TEST(mutex, blocking_lock_excludes_other_threads) {
   mutex m;
   int count = 0;
   std::vector<std::thread> all;
@@ -35,7 +35,7 @@ TEST(mutex, threads_wait_for_it_too) {
   EXPECT_EQ(count, 8000);
 }
 
-TEST(mutex, a_thread_with_a_limit_gives_up) {
+TEST(mutex, timed_blocking_lock_times_out) {
   mutex m;
   const auto held = m.blocking_lock();
   EXPECT_FALSE(m.blocking_lock_for(0s).has_value());
@@ -76,7 +76,7 @@ TEST(mutex, is_shared_by_runtimes_a_pool_and_a_thread) {
 }
 
 // Scenario 27.
-TEST(mutex, a_guard_that_goes_on_another_thread_wakes_the_next) {
+TEST(mutex, guard_destroyed_on_another_thread_wakes_the_next_waiter) {
   mutex m;
   runtime rt({.workers = 1});
   for (int round = 0; round < 200; ++round) {
@@ -94,7 +94,7 @@ TEST(mutex, a_guard_that_goes_on_another_thread_wakes_the_next) {
   EXPECT_FALSE(m.is_locked());
 }
 
-TEST(mutex, a_work_that_blocks_makes_room_for_another) {
+TEST(mutex, blocked_pool_job_lets_another_job_run) {
   mutex m;
   pool::thread_pool works(pool::pool_options{.min_threads = 1, .max_threads = 1});
   std::optional<mutex::guard> held = m.blocking_lock();
@@ -104,7 +104,7 @@ TEST(mutex, a_work_that_blocks_makes_room_for_another) {
   EXPECT_TRUE(blocked.wait_for(std::chrono::hours(1)));
 }
 
-TEST(mutex, a_force_stop_reaches_a_work_that_blocks) {
+TEST(mutex, force_stop_ends_a_blocked_pool_job) {
   mutex m;
   pool::thread_pool works(pool::pool_options{.min_threads = 1, .max_threads = 1});
   const auto held = m.blocking_lock();
@@ -156,7 +156,7 @@ TEST(mutex_death, a_blocking_wait_on_a_testing_runtime_says_why_it_cannot_end) {
       "blocking wait on a testing::runtime");
 }
 
-TEST(mutex, a_blocking_wait_with_a_limit_on_a_testing_runtime_is_over_at_once) {
+TEST(mutex, timed_blocking_wait_on_a_testing_runtime_ends_at_once) {
   mutex m;
   const auto held = m.blocking_lock();
   testing::runtime alone;
@@ -169,7 +169,7 @@ TEST(mutex, a_blocking_wait_with_a_limit_on_a_testing_runtime_is_over_at_once) {
 }
 
 // The last owner destroys the mutex while another one may still be inside of unlock().
-TEST(mutex, is_destroyed_by_who_unlocks_last) {
+TEST(mutex, may_be_destroyed_while_another_thread_leaves_unlock) {
   for (int round = 0; round < 2000; ++round) {
     struct shared {
       mutex m;

@@ -43,7 +43,7 @@ TEST(notify, notify_all_stores_nothing) {
   EXPECT_TRUE(n.try_wait());
 }
 
-TEST(notify, wakes_in_the_order_in_which_they_came) {
+TEST(notify, wakes_waiters_in_fifo_order) {
   manual_scheduler by;
   notify n;
   std::string order;
@@ -60,7 +60,7 @@ TEST(notify, wakes_in_the_order_in_which_they_came) {
   EXPECT_FALSE(n.try_wait());
 }
 
-TEST(notify, notify_all_wakes_those_who_wait_and_nobody_who_comes_later) {
+TEST(notify, notify_all_wakes_present_but_not_later_waiters) {
   manual_scheduler by;
   notify n;
   std::string order;
@@ -76,7 +76,7 @@ TEST(notify, notify_all_wakes_those_who_wait_and_nobody_who_comes_later) {
   EXPECT_EQ(order.back(), 'l');
 }
 
-TEST(notify, a_wait_notices_a_call_of_all_from_the_moment_in_which_it_was_made) {
+TEST(notify, wait_sees_a_notify_all_between_its_creation_and_its_await) {
   manual_scheduler by;
   notify n;
   std::string order;
@@ -98,7 +98,7 @@ TEST(notify, a_wait_notices_a_call_of_all_from_the_moment_in_which_it_was_made) 
   EXPECT_EQ(order, "ab");
 }
 
-TEST(notify, a_wait_with_a_name_begins_anew_each_time) {
+TEST(notify, wait_object_starts_a_new_wait_at_each_await) {
   manual_scheduler s;
   notify n;
   std::string order;
@@ -128,7 +128,7 @@ TEST(notify, a_wait_with_a_name_begins_anew_each_time) {
 }
 
 // A wait yields first when its task's budget is spent. The limit around the child ends it there.
-TEST(notify, a_wait_that_a_limit_has_ended_before_it_was_tried_is_a_wait_again) {
+TEST(notify, wait_object_can_be_awaited_again_after_a_timeout_before_its_start) {
   for (int before = 120; before <= 130; ++before) {
     manual_scheduler s;
     notify n;
@@ -171,7 +171,7 @@ TEST(notify, a_cancelled_wait_takes_nothing) {
 }
 
 // Regression row 5.
-TEST(notify, a_call_that_had_reached_who_is_cancelled_goes_to_the_next) {
+TEST(notify, notification_of_a_cancelled_waiter_goes_to_the_next) {
   manual_scheduler by;
   notify n;
   std::string order;
@@ -185,7 +185,7 @@ TEST(notify, a_call_that_had_reached_who_is_cancelled_goes_to_the_next) {
   EXPECT_FALSE(n.try_wait());
 }
 
-TEST(notify, a_call_that_had_reached_who_is_cancelled_is_stored_if_nobody_waits) {
+TEST(notify, notification_of_a_cancelled_waiter_is_stored_if_no_other_waits) {
   manual_scheduler by;
   notify n;
   std::string order;
@@ -198,7 +198,7 @@ TEST(notify, a_call_that_had_reached_who_is_cancelled_is_stored_if_nobody_waits)
   EXPECT_TRUE(n.try_wait());
 }
 
-TEST(notify, a_call_of_all_that_had_reached_who_is_cancelled_is_no_permit) {
+TEST(notify, notify_all_leaves_no_permit_when_its_waiter_is_cancelled) {
   manual_scheduler by;
   notify n;
   std::string order;
@@ -211,7 +211,7 @@ TEST(notify, a_call_of_all_that_had_reached_who_is_cancelled_is_no_permit) {
   EXPECT_FALSE(n.try_wait());
 }
 
-TEST(notify, who_waits_long_is_late) {
+TEST(notify, timed_wait_ends_at_its_deadline) {
   manual_scheduler by;
   notify n;
   const auto within = [](notify& of, manual_scheduler& on, bool until) -> task<bool> {
@@ -230,7 +230,7 @@ TEST(notify, who_waits_long_is_late) {
   EXPECT_TRUE(good.join());
 }
 
-TEST(notify, a_thread_waits_with_and_without_a_limit) {
+TEST(notify, thread_waits_with_and_without_a_timeout) {
   notify n;
   EXPECT_FALSE(n.blocking_wait_for(1ms));
   EXPECT_FALSE(n.blocking_wait_until(std::chrono::steady_clock::now()));
@@ -243,7 +243,7 @@ TEST(notify, a_thread_waits_with_and_without_a_limit) {
 }
 
 // Regression row 4: a call releases one waiter or leaves a permit. The waiter answers before the next call.
-TEST(notify, no_call_is_lost_beside_a_wait_that_begins) {
+TEST(notify, no_notification_is_lost_when_a_wait_begins_concurrently) {
   notify ping;
   notify pong;
   constexpr int rounds = 3000;
@@ -262,7 +262,7 @@ TEST(notify, no_call_is_lost_beside_a_wait_that_begins) {
   EXPECT_FALSE(pong.try_wait());
 }
 
-TEST(notify, two_runtimes_and_a_thread_stand_in_one_line) {
+TEST(notify, waiters_of_two_runtimes_and_a_thread_share_one_queue) {
   runtime left({.workers = 1});
   runtime right({.workers = 1});
   notify n;
@@ -288,7 +288,7 @@ TEST(notify, two_runtimes_and_a_thread_stand_in_one_line) {
 }
 
 // The released waiter destroys the notify while the other thread is still inside of the call.
-TEST(notify, is_destroyed_by_who_passes) {
+TEST(notify, may_be_destroyed_by_a_waiter_during_notify_one) {
   for (int round = 0; round < 2000; ++round) {
     std::optional<notify> n(std::in_place);
     std::thread tells([&] { n->notify_one(); });
@@ -298,7 +298,7 @@ TEST(notify, is_destroyed_by_who_passes) {
   }
 }
 
-TEST(notify_death, destroyed_while_somebody_waits) {
+TEST(notify_death, destroyed_while_a_task_waits) {
   EXPECT_DEATH(
       {
         manual_scheduler by;

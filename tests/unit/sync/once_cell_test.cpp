@@ -69,7 +69,7 @@ TEST(once_cell, a_value_that_is_refused_is_not_touched) {
   EXPECT_EQ(**c.get(), 1);
 }
 
-TEST(once_cell, destroys_its_value_once_and_none_that_was_never_there) {
+TEST(once_cell, destroys_its_value_once_and_nothing_if_empty) {
   const auto counted = std::make_shared<int>(0);
   {
     once_cell<std::shared_ptr<int>> full;
@@ -92,7 +92,7 @@ TEST(once_cell, a_constructor_that_throws_leaves_it_empty) {
   EXPECT_TRUE(c.set(1));
 }
 
-TEST(once_cell, one_makes_it_and_all_get_it) {
+TEST(once_cell, one_task_makes_the_value_and_all_get_it) {
   scene s;
   auto l = s.by.spawn(scene::looks(s, 'l'));
   auto a = s.by.spawn(scene::gets(s, 'a', false));
@@ -105,7 +105,7 @@ TEST(once_cell, one_makes_it_and_all_get_it) {
   EXPECT_EQ(s.order, "aalaba");
 }
 
-TEST(once_cell, the_next_makes_it_when_one_throws) {
+TEST(once_cell, next_task_makes_the_value_when_one_throws) {
   scene s;
   auto l = s.by.spawn(scene::looks(s, 'l'));
   auto a = s.by.spawn(scene::gets(s, 'a', true));
@@ -118,7 +118,7 @@ TEST(once_cell, the_next_makes_it_when_one_throws) {
   EXPECT_EQ(s.order, "bblb");
 }
 
-TEST(once_cell, it_is_empty_again_when_the_only_one_throws) {
+TEST(once_cell, is_empty_again_when_the_only_initializer_throws) {
   scene s;
   s.go.set();
   auto l = s.by.spawn(scene::looks(s, 'l'));
@@ -132,7 +132,7 @@ TEST(once_cell, it_is_empty_again_when_the_only_one_throws) {
   EXPECT_EQ(s.order, "lx");
 }
 
-TEST(once_cell, the_next_makes_it_when_one_is_cancelled) {
+TEST(once_cell, next_task_makes_the_value_when_one_is_cancelled) {
   scene s;
   auto a = s.by.spawn(scene::gets(s, 'a', false));
   auto b = s.by.spawn(scene::gets(s, 'b', false));
@@ -146,7 +146,7 @@ TEST(once_cell, the_next_makes_it_when_one_is_cancelled) {
 }
 
 // Regression row 5: the waiter gets the turn and is cancelled before it runs.
-TEST(once_cell, a_turn_of_who_is_cancelled_goes_to_the_next) {
+TEST(once_cell, turn_granted_to_a_cancelled_task_goes_to_the_next) {
   scene s;
   auto a = s.by.spawn(scene::gets(s, 'a', true));
   auto b = s.by.spawn(scene::gets(s, 'b', false));
@@ -160,7 +160,7 @@ TEST(once_cell, a_turn_of_who_is_cancelled_goes_to_the_next) {
   EXPECT_EQ(s.order, "cc");
 }
 
-TEST(once_cell, who_waits_and_is_cancelled_leaves_the_others_alone) {
+TEST(once_cell, cancelled_waiter_does_not_affect_the_others) {
   scene s;
   auto a = s.by.spawn(scene::gets(s, 'a', false));
   auto b = s.by.spawn(scene::gets(s, 'b', false));
@@ -174,7 +174,7 @@ TEST(once_cell, who_waits_and_is_cancelled_leaves_the_others_alone) {
   EXPECT_EQ(s.order, "aa");
 }
 
-TEST(once_cell, who_waits_long_is_late) {
+TEST(once_cell, timed_wait_ends_at_its_deadline) {
   scene s;
   const auto within = [](scene& of, bool until) -> task<bool> {
     if (until) co_return (co_await of.cell.wait_until(of.by.time + 5ms)).has_value();
@@ -221,14 +221,14 @@ TEST(once_cell, threads_make_it_once) {
 
 int cannot() { throw std::runtime_error("cannot"); }
 
-TEST(once_cell, a_thread_that_throws_leaves_it_to_the_next) {
+TEST(once_cell, next_thread_makes_the_value_when_one_throws) {
   once_cell<int> c;
   EXPECT_THROW(c.blocking_get_or_init(cannot), std::runtime_error);
   EXPECT_EQ(c.blocking_get_or_init([] { return 7; }), 7);
 }
 
 // A timeout ends both the task that makes the value, which leaves the cell empty, and one that waits for it.
-TEST(once_cell, who_makes_it_or_waits_for_it_may_be_late) {
+TEST(once_cell, timed_get_or_init_times_out_for_the_maker_and_for_a_waiter) {
   scene s;
   const auto within = [](scene& of, bool until) -> task<bool> {
     const auto make = [&of] { return scene::makes(of, 'a', false); };
@@ -278,7 +278,7 @@ TEST(once_cell, a_timeout_around_it_yields_a_pointer) {
   EXPECT_TRUE(got.join());
 }
 
-TEST(once_cell, a_thread_waits_so_long_for_another_that_makes_it) {
+TEST(once_cell, timed_blocking_get_or_init_times_out_while_another_thread_makes_it) {
   once_cell<int> c;
   c.blocking_get_or_init([&c] {
     std::thread([&c] {

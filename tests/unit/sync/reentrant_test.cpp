@@ -51,7 +51,7 @@ task<void> calls_and_waits_again(notify& n, scene& s) {
 }
 
 // The call grants all waiters before it wakes the first, so each inner call is a permit for a second wait.
-TEST(reentrant, a_notify) {
+TEST(reentrant, notify_one_may_be_called_inside_a_wake_of_notify_all) {
   notify n;
   scene s;
   s.begin([&] { return calls_and_waits_again(n, s); });
@@ -69,7 +69,7 @@ task<void> waits_twice_for_all(notify& n, scene& s) {
   ++s.second;
 }
 
-TEST(reentrant, a_notify_whose_waiters_wait_again) {
+TEST(reentrant, notify_may_be_awaited_again_inside_its_wake) {
   notify n;
   scene s;
   s.begin([&] { return waits_twice_for_all(n, s); });
@@ -89,7 +89,7 @@ task<void> resets_and_waits_again(event& e, scene& s) {
   e.set();
 }
 
-TEST(reentrant, an_event) {
+TEST(reentrant, event_may_be_reset_and_awaited_inside_its_wake) {
   event e;
   scene s;
   s.begin([&] { return resets_and_waits_again(e, s); });
@@ -112,7 +112,7 @@ task<void> acquires_twice(semaphore& of, scene& s) {
   of.release(2);
 }
 
-TEST(reentrant, a_semaphore) {
+TEST(reentrant, semaphore_may_be_acquired_inside_its_wake) {
   semaphore of(0);
   scene s;
   s.begin([&] { return acquires_twice(of, s); });
@@ -135,7 +135,7 @@ task<void> is_refused_twice(semaphore& of, scene& s) {
   ++s.second;
 }
 
-TEST(reentrant, a_semaphore_that_closes) {
+TEST(reentrant, semaphore_may_be_used_inside_the_wake_of_its_close) {
   semaphore of(0);
   scene s;
   s.begin([&] { return is_refused_twice(of, s); });
@@ -156,7 +156,7 @@ task<void> locks_twice(mutex& m, scene& s) {
   ++s.second;
 }
 
-TEST(reentrant, a_mutex) {
+TEST(reentrant, mutex_may_be_locked_again_inside_its_wake) {
   mutex m;
   scene s;
   auto held = m.try_lock();
@@ -179,7 +179,7 @@ task<void> reads_and_writes(shared_mutex& m, scene& s) {
   EXPECT_FALSE(m.try_lock_shared().has_value());
 }
 
-TEST(reentrant, a_shared_mutex) {
+TEST(reentrant, shared_mutex_may_be_locked_again_inside_its_wake) {
   shared_mutex m;
   scene s;
   auto held = m.try_lock();
@@ -200,7 +200,7 @@ task<void> waits_twice(latch& l, scene& s) {
   ++s.second;
 }
 
-TEST(reentrant, a_latch) {
+TEST(reentrant, latch_may_be_awaited_again_inside_its_wake) {
   latch l(2);
   scene s;
   s.begin([&] { return waits_twice(l, s); });
@@ -222,7 +222,7 @@ task<void> arrives_twice(barrier& b, scene& s, int& leaders) {
   leaders += (passed.is_leader ? 1 : 0) + (again.is_leader ? 1 : 0);
 }
 
-TEST(reentrant, a_barrier) {
+TEST(reentrant, barrier_may_be_used_again_inside_its_wake) {
   barrier b(crowd + 1);
   scene s;
   int leaders = 0;
@@ -246,7 +246,7 @@ task<void> hears_and_calls(mutex& m, condition_variable& changed, int& round, sc
   ++s.second;
 }
 
-TEST(reentrant, a_condition_variable) {
+TEST(reentrant, condition_variable_may_be_notified_inside_its_wake) {
   mutex m;
   condition_variable changed;
   int round = 0;
@@ -274,7 +274,7 @@ task<void> looks_twice(once_cell<int>& cell, scene& s) {
   s.second += &again == &seen ? 1 : 0;
 }
 
-TEST(reentrant, a_once_cell) {
+TEST(reentrant, once_cell_may_be_read_again_inside_its_wake) {
   once_cell<int> cell;
   scene s;
   s.begin([&] { return looks_twice(cell, s); });
@@ -289,7 +289,7 @@ task<void> runs_twice(strand& line, scene& s) {
   co_await line.run([&s] { ++s.second; });
 }
 
-TEST(reentrant, a_strand) {
+TEST(reentrant, strand_may_run_another_function_inside_its_wake) {
   strand line;
   scene s;
   event goes_on;

@@ -30,7 +30,7 @@ task<bool> takes(semaphore& of, std::uint64_t n, std::string& order, char name) 
   co_return got.has_value();
 }
 
-TEST(semaphore, gives_what_it_has) {
+TEST(semaphore, try_acquire_takes_available_permits_only) {
   semaphore s(3);
   EXPECT_TRUE(s.try_acquire(2));
   EXPECT_EQ(s.available(), 1U);
@@ -40,7 +40,7 @@ TEST(semaphore, gives_what_it_has) {
   EXPECT_EQ(s.available(), 3U);
 }
 
-TEST(semaphore, a_permit_gives_back_unless_it_forgets) {
+TEST(semaphore, permit_object_releases_at_its_end_unless_forgotten) {
   semaphore s(5);
   {
     ASSERT_TRUE(s.try_acquire(4));
@@ -54,7 +54,7 @@ TEST(semaphore, a_permit_gives_back_unless_it_forgets) {
   EXPECT_EQ(s.available(), 4U);
 }
 
-TEST(semaphore, permits_that_are_there_are_taken_away) {
+TEST(semaphore, forget_permits_removes_available_permits) {
   semaphore s(5);
   EXPECT_EQ(s.forget_permits(2), 2U);
   EXPECT_EQ(s.available(), 3U);
@@ -69,7 +69,7 @@ TEST(semaphore, permits_that_are_there_are_taken_away) {
 }
 
 // The permits are reserved for the first waiter, which must not be set back.
-TEST(semaphore, none_are_taken_away_while_somebody_waits) {
+TEST(semaphore, forget_permits_removes_none_while_a_task_waits) {
   manual_scheduler by;
   semaphore s(2);
   auto waits = by.spawn([](semaphore& of) -> task<bool> { co_return (co_await of.acquire(3)).has_value(); },
@@ -96,7 +96,7 @@ TEST(semaphore, refuses_numbers_that_it_cannot_count) {
   }
 }
 
-TEST(semaphore, who_waits_for_many_is_not_overtaken) {
+TEST(semaphore, waiter_for_many_permits_is_not_overtaken) {
   manual_scheduler by;
   semaphore s(0);
   std::string order;
@@ -113,7 +113,7 @@ TEST(semaphore, who_waits_for_many_is_not_overtaken) {
   EXPECT_EQ(s.available(), 1U);
 }
 
-TEST(semaphore, who_comes_first_takes_what_is_there_as_a_part) {
+TEST(semaphore, first_waiter_reserves_the_available_permits) {
   manual_scheduler by;
   semaphore s(2);
   std::string order;
@@ -125,7 +125,7 @@ TEST(semaphore, who_comes_first_takes_what_is_there_as_a_part) {
   EXPECT_EQ(order, "a");
 }
 
-TEST(semaphore, a_cancelled_wait_gives_its_part_to_the_next) {
+TEST(semaphore, cancelled_wait_passes_its_reserved_permits_to_the_next) {
   manual_scheduler by;
   semaphore s(2);
   std::string order;
@@ -138,7 +138,7 @@ TEST(semaphore, a_cancelled_wait_gives_its_part_to_the_next) {
   EXPECT_EQ(s.available(), 1U);
 }
 
-TEST(semaphore, a_cancelled_wait_behind_others_takes_nothing_along) {
+TEST(semaphore, cancelled_wait_behind_others_consumes_no_permit) {
   manual_scheduler by;
   semaphore s(0);
   std::string order;
@@ -154,7 +154,7 @@ TEST(semaphore, a_cancelled_wait_behind_others_takes_nothing_along) {
 }
 
 // Regression row 5: granted, and cancelled before it runs.
-TEST(semaphore, what_was_granted_to_who_is_cancelled_goes_to_the_next) {
+TEST(semaphore, permits_granted_to_a_cancelled_waiter_go_to_the_next) {
   manual_scheduler by;
   semaphore s(0);
   std::string order;
@@ -168,7 +168,7 @@ TEST(semaphore, what_was_granted_to_who_is_cancelled_goes_to_the_next) {
   EXPECT_EQ(s.available(), 0U);
 }
 
-TEST(semaphore, one_release_lets_more_pass_than_one_section_wakes) {
+TEST(semaphore, one_release_wakes_more_waiters_than_fit_into_one_batch) {
   manual_scheduler by;
   semaphore s(0);
   std::string order;
@@ -181,7 +181,7 @@ TEST(semaphore, one_release_lets_more_pass_than_one_section_wakes) {
   EXPECT_EQ(s.available(), 1U);
 }
 
-TEST(semaphore, close_tells_all_who_wait_and_keeps_their_parts) {
+TEST(semaphore, close_fails_all_waiters_and_keeps_their_reserved_permits) {
   manual_scheduler by;
   semaphore s(1);
   std::string order;
@@ -200,7 +200,7 @@ TEST(semaphore, close_tells_all_who_wait_and_keeps_their_parts) {
   EXPECT_EQ(s.available(), 2U);
 }
 
-TEST(semaphore, a_timed_acquire_returns_its_part_when_it_is_late) {
+TEST(semaphore, timed_acquire_returns_its_reserved_permits_on_timeout) {
   manual_scheduler by;
   semaphore s(1);
   auto late = by.spawn(
@@ -214,7 +214,7 @@ TEST(semaphore, a_timed_acquire_returns_its_part_when_it_is_late) {
   EXPECT_EQ(s.available(), 1U);
 }
 
-TEST(semaphore, a_timed_acquire_tells_closed_from_late) {
+TEST(semaphore, timed_acquire_reports_closed_instead_of_timed_out) {
   manual_scheduler by;
   semaphore s(0);
   auto told = by.spawn(
@@ -230,7 +230,7 @@ TEST(semaphore, a_timed_acquire_tells_closed_from_late) {
   EXPECT_EQ(told.join(), make_error_code(errc::closed));
 }
 
-TEST(semaphore, a_thread_waits_with_and_without_a_limit) {
+TEST(semaphore, thread_waits_with_and_without_a_timeout) {
   semaphore s(1);
   EXPECT_TRUE(s.blocking_acquire());
   EXPECT_EQ(s.blocking_acquire_for(1ms).error(), make_error_code(errc::timed_out));
@@ -242,7 +242,7 @@ TEST(semaphore, a_thread_waits_with_and_without_a_limit) {
   EXPECT_EQ(s.available(), 0U);
 }
 
-TEST(semaphore, permits_are_never_more_than_there_are) {
+TEST(semaphore, threads_never_hold_more_permits_than_exist) {
   semaphore s(2);
   std::atomic<int> inside = 0;
   std::atomic<int> most = 0;
@@ -264,7 +264,7 @@ TEST(semaphore, permits_are_never_more_than_there_are) {
   EXPECT_EQ(s.available(), 2U);
 }
 
-TEST(semaphore_death, destroyed_while_somebody_waits) {
+TEST(semaphore_death, destroyed_while_a_task_waits) {
   EXPECT_DEATH(
       {
         manual_scheduler by;
@@ -278,7 +278,7 @@ TEST(semaphore_death, destroyed_while_somebody_waits) {
 }
 
 // The granted waiter destroys the semaphore while the other thread is still inside of release().
-TEST(semaphore, is_destroyed_by_who_was_granted) {
+TEST(semaphore, may_be_destroyed_by_a_waiter_during_release) {
   for (int round = 0; round < 2000; ++round) {
     std::optional<semaphore> s(std::in_place, 0U);
     std::thread gives([&] { s->release(); });

@@ -76,7 +76,7 @@ TEST(shared_mutex, guards_move_and_unlock_once) {
   EXPECT_FALSE(m.is_locked());
 }
 
-TEST(shared_mutex_death, a_guard_without_a_lock) {
+TEST(shared_mutex_death, guard_without_a_lock_is_unlocked_or_downgraded) {
   shared_mutex m;
   auto a = m.blocking_lock();
   a.unlock();
@@ -87,7 +87,7 @@ TEST(shared_mutex_death, a_guard_without_a_lock) {
   EXPECT_DEATH(b.unlock(), "that has no lock");
 }
 
-TEST(shared_mutex_death, destroyed_while_somebody_reads) {
+TEST(shared_mutex_death, destroyed_while_a_reader_holds_it) {
   EXPECT_DEATH(
       {
         std::optional<shared_mutex> m(std::in_place);
@@ -98,7 +98,7 @@ TEST(shared_mutex_death, destroyed_while_somebody_reads) {
       "destroyed while it is locked");
 }
 
-TEST(shared_mutex, those_who_wait_get_it_in_the_order_in_which_they_came) {
+TEST(shared_mutex, waiters_get_it_in_the_order_in_which_they_came) {
   scene x;
   std::optional<shared_mutex::guard> held = x.m.try_lock();
   const auto all = x.add_all("abCdEFgh");
@@ -176,7 +176,7 @@ TEST(shared_mutex, a_cancelled_writer_lets_the_readers_behind_it_in) {
   EXPECT_TRUE(x.m.try_lock_shared().has_value());
 }
 
-TEST(shared_mutex, who_is_cancelled_behind_others_changes_nothing) {
+TEST(shared_mutex, cancelled_waiter_behind_others_changes_nothing) {
   scene x;
   std::optional<shared_mutex::guard> held = x.m.try_lock();
   auto all = x.add_all("aBcD");
@@ -191,7 +191,7 @@ TEST(shared_mutex, who_is_cancelled_behind_others_changes_nothing) {
 }
 
 // Regression row 5: granted, and cancelled before it runs.
-TEST(shared_mutex, what_was_granted_to_who_is_cancelled_goes_to_the_next) {
+TEST(shared_mutex, lock_granted_to_a_cancelled_waiter_goes_to_the_next) {
   for (const bool reads : {false, true}) {
     scene x;
     std::optional<shared_mutex::guard> held = x.m.try_lock();
@@ -205,7 +205,7 @@ TEST(shared_mutex, what_was_granted_to_who_is_cancelled_goes_to_the_next) {
   }
 }
 
-TEST(shared_mutex, a_downgrade_lets_in_the_readers_in_front) {
+TEST(shared_mutex, downgrade_admits_the_readers_at_the_front_of_the_queue) {
   scene x;
   auto alone = x.m.try_lock();
   const auto all = x.add_all("abCd");
@@ -219,7 +219,7 @@ TEST(shared_mutex, a_downgrade_lets_in_the_readers_in_front) {
   EXPECT_EQ(x.order, "abCd");
 }
 
-TEST(shared_mutex, a_downgrade_with_nobody_there) {
+TEST(shared_mutex, downgrade_without_waiters_leaves_a_shared_lock) {
   shared_mutex m;
   auto alone = m.blocking_lock();
   const auto beside = shared_mutex::downgrade(std::move(alone));
@@ -229,7 +229,7 @@ TEST(shared_mutex, a_downgrade_with_nobody_there) {
 }
 
 // More readers than one batch of wakes holds, with a writer in the middle.
-TEST(shared_mutex, a_hundred_readers_come_in_at_once) {
+TEST(shared_mutex, a_hundred_waiting_readers_are_admitted_at_once) {
   scene x;
   std::optional<shared_mutex::guard> held = x.m.try_lock();
   const std::string crowd(100, 'r');
@@ -240,7 +240,7 @@ TEST(shared_mutex, a_hundred_readers_come_in_at_once) {
   EXPECT_EQ(x.order, crowd + "W" + crowd);
 }
 
-TEST(shared_mutex, timed_forms_that_come_too_late_leave_the_line) {
+TEST(shared_mutex, timed_lock_that_times_out_leaves_the_queue) {
   scene x;
   const auto held = x.m.try_lock_shared();
   auto late = x.s.spawn(
@@ -257,7 +257,7 @@ TEST(shared_mutex, timed_forms_that_come_too_late_leave_the_line) {
   EXPECT_EQ(x.order, "a");
 }
 
-TEST(shared_mutex, timed_forms_in_time) {
+TEST(shared_mutex, timed_locks_succeed_if_granted_in_time) {
   scene x;
   std::optional<shared_mutex::guard> held = x.m.try_lock();
   auto reads = x.s.spawn(
@@ -288,7 +288,7 @@ TEST(shared_mutex, timed_forms_in_time) {
 }
 
 // Regression row 3: the grant races with the deadline.
-TEST(shared_mutex, a_grant_that_comes_with_the_deadline_wins) {
+TEST(shared_mutex, grant_wins_a_race_with_the_deadline) {
   scene x;
   std::optional<shared_mutex::shared_guard> held = x.m.try_lock_shared();
   auto both = x.s.spawn(

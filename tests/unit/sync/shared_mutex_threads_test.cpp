@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(shared_mutex, threads_with_a_limit_give_up) {
+TEST(shared_mutex, timed_blocking_locks_time_out) {
   shared_mutex m;
   const auto alone = m.blocking_lock();
   EXPECT_FALSE(m.blocking_lock_for(0s).has_value());
@@ -87,7 +87,7 @@ TEST(shared_mutex, is_shared_by_runtimes_a_pool_and_a_thread) {
 }
 
 // The pool has one thread. A blocked thread does not count, so the other work runs.
-TEST(shared_mutex, a_work_that_blocks_makes_room_for_another) {
+TEST(shared_mutex, blocked_pool_job_lets_another_job_run) {
   shared_mutex m;
   pool::thread_pool works(pool::pool_options{.min_threads = 1, .max_threads = 1});
   std::optional<shared_mutex::guard> held = m.blocking_lock();
@@ -97,7 +97,7 @@ TEST(shared_mutex, a_work_that_blocks_makes_room_for_another) {
   EXPECT_TRUE(blocked.wait_for(std::chrono::hours(1)));
 }
 
-TEST(shared_mutex, a_force_stop_reaches_a_work_that_blocks) {
+TEST(shared_mutex, force_stop_ends_a_blocked_pool_job) {
   shared_mutex m;
   pool::thread_pool works(pool::pool_options{.min_threads = 1, .max_threads = 1});
   const auto held = m.blocking_lock_shared();

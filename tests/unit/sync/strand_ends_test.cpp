@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 using scene = strand_scene;
 
-TEST(strand, a_join_comes_after_all_and_closes) {
+TEST(strand, join_closes_it_and_waits_for_all_that_is_queued) {
   scene x;
   auto first = x.s.spawn(scene::holds_in_turn(x, 'h'));
   x.s.run_until_idle();
@@ -41,7 +41,7 @@ TEST(strand, a_join_comes_after_all_and_closes) {
   EXPECT_FALSE(x.line.is_busy());
 }
 
-TEST(strand, a_closed_strand_serves_who_is_in_line) {
+TEST(strand, closed_strand_runs_what_is_already_queued) {
   scene x;
   auto first = x.s.spawn(scene::holds_in_turn(x, 'h'));
   x.s.run_until_idle();
@@ -59,7 +59,7 @@ TEST(strand, a_closed_strand_serves_who_is_in_line) {
   }
 }
 
-TEST(strand, a_join_in_a_turn_would_wait_for_itself) {
+TEST(strand, join_inside_a_turn_throws_would_deadlock) {
   strand line;
   line.blocking_run([&line] {
     try {
@@ -142,7 +142,7 @@ class guarded_end {
   int* bad_;
 };
 
-TEST(strand, captures_and_arguments_end_in_the_turn) {
+TEST(strand, captures_and_arguments_are_destroyed_inside_the_turn) {
   int good = 0;
   int bad = 0;
   rota::run(

@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 using scene = strand_scene;
 
-TEST(strand, a_limit_around_a_run) {
+TEST(strand, timeout_around_run_ends_the_wait_for_the_turn) {
   scene x;
   auto first = x.s.spawn(scene::holds_in_turn(x, 'h'));
   x.s.run_until_idle();
@@ -35,7 +35,7 @@ TEST(strand, a_limit_around_a_run) {
   EXPECT_EQ(x.order, "hh");
 }
 
-TEST(strand, a_limit_for_the_turn_alone) {
+TEST(strand, run_for_times_out_if_the_turn_does_not_come_in_time) {
   scene x;
   auto first = x.s.spawn(scene::holds_in_turn(x, 'h'));
   x.s.run_until_idle();
@@ -70,7 +70,7 @@ TEST(strand, a_limit_for_the_turn_alone) {
 }
 
 // A function that has begun runs to its end, however long that takes.
-TEST(strand, a_limit_for_the_turn_ends_nothing_that_has_begun) {
+TEST(strand, run_for_does_not_interrupt_a_function_that_has_begun) {
   scene x;
   auto work = x.s.spawn(
       [](scene& of) -> task<bool> {
@@ -87,7 +87,7 @@ TEST(strand, a_limit_for_the_turn_ends_nothing_that_has_begun) {
   EXPECT_EQ(x.order, "e");
 }
 
-TEST(strand, a_limit_yields_what_timeout_would) {
+TEST(strand, run_for_yields_the_same_types_as_timeout) {
   rota::run([]() -> task<void> {
     strand line;
     int there = 1;
@@ -119,7 +119,7 @@ TEST(strand, a_limit_yields_what_timeout_would) {
   });
 }
 
-TEST(strand, a_try_calls_now_or_says_why_not) {
+TEST(strand, try_run_calls_at_once_or_returns_the_refusal) {
   strand line;
   int there = 1;
   EXPECT_EQ(line.try_run([](int n) { return n; }, 2).value(), 2);
@@ -137,7 +137,7 @@ TEST(strand, a_try_calls_now_or_says_why_not) {
   EXPECT_EQ(line.try_run([] { return 1; }).error(), turn_refusal::closed);
 }
 
-TEST(strand, threads_wait_for_their_turn_with_a_limit) {
+TEST(strand, threads_wait_for_their_turn_with_a_timeout) {
   strand line;
   int there = 1;
   line.blocking_run([&] {
@@ -155,7 +155,7 @@ TEST(strand, threads_wait_for_their_turn_with_a_limit) {
   EXPECT_FALSE(line.is_busy());
 }
 
-TEST(strand, a_join_with_a_limit_closes) {
+TEST(strand, timed_join_closes_it_even_if_it_times_out) {
   scene x;
   auto first = x.s.spawn(scene::holds_in_turn(x, 'h'));
   x.s.run_until_idle();

@@ -32,7 +32,7 @@ TEST(strand, gives_the_result_of_a_function_and_of_a_task) {
   EXPECT_EQ(got, 10);
 }
 
-TEST(strand, one_after_the_other_in_the_order_in_which_they_came) {
+TEST(strand, runs_functions_one_at_a_time_in_fifo_order) {
   scene x;
   auto first = x.s.spawn(scene::holds_in_turn(x, 'h'));
   x.s.run_until_idle();
@@ -46,7 +46,7 @@ TEST(strand, one_after_the_other_in_the_order_in_which_they_came) {
 }
 
 // No overtaking: the turn is handed over, so a newcomer queues even if the next task has not run yet.
-TEST(strand, nobody_overtakes_who_is_on_its_way) {
+TEST(strand, newcomer_does_not_overtake_a_task_that_was_handed_the_turn) {
   scene x;
   auto first = x.s.spawn(scene::holds_in_turn(x, 'h'));
   x.s.run_until_idle();
@@ -59,7 +59,7 @@ TEST(strand, nobody_overtakes_who_is_on_its_way) {
   EXPECT_EQ(x.order, "hhab");
 }
 
-TEST(strand, what_is_thrown_goes_to_who_awaits_and_the_next_has_its_turn) {
+TEST(strand, exception_goes_to_the_awaiter_and_the_next_task_gets_its_turn) {
   scene x;
   auto throws = x.s.spawn(
       [](scene& of) -> task<void> {
@@ -82,7 +82,7 @@ TEST(strand, what_is_thrown_goes_to_who_awaits_and_the_next_has_its_turn) {
   EXPECT_FALSE(x.line.is_busy());
 }
 
-TEST(strand, who_is_cancelled_before_its_turn_leaves_the_others_alone) {
+TEST(strand, task_cancelled_before_its_turn_does_not_affect_the_others) {
   scene x;
   auto first = x.s.spawn(scene::holds_in_turn(x, 'h'));
   x.s.run_until_idle();
@@ -94,7 +94,7 @@ TEST(strand, who_is_cancelled_before_its_turn_leaves_the_others_alone) {
   EXPECT_EQ(x.order, "hhac");
 }
 
-TEST(strand, who_is_cancelled_in_its_turn_ends_it) {
+TEST(strand, task_cancelled_during_its_turn_ends_the_turn) {
   scene x;
   auto first = x.s.spawn(scene::holds_in_turn(x, 'h'));
   x.s.run_until_idle();
@@ -106,7 +106,7 @@ TEST(strand, who_is_cancelled_in_its_turn_ends_it) {
 }
 
 // Regression row 5: the task gets its turn and is cancelled before it runs.
-TEST(strand, a_turn_of_who_is_cancelled_goes_to_the_next) {
+TEST(strand, turn_granted_to_a_cancelled_task_goes_to_the_next) {
   scene x;
   auto first = x.s.spawn(scene::holds_in_turn(x, 'h'));
   x.s.run_until_idle();
@@ -119,7 +119,7 @@ TEST(strand, a_turn_of_who_is_cancelled_goes_to_the_next) {
   EXPECT_FALSE(x.line.is_busy());
 }
 
-TEST(strand, who_has_its_turn_runs_more_at_once) {
+TEST(strand, run_inside_a_turn_runs_at_once) {
   scene x;
   auto nested = x.s.spawn(
       [](scene& of) -> task<void> {
@@ -148,7 +148,7 @@ TEST(strand, who_has_its_turn_runs_more_at_once) {
 }
 
 // A child is another task, although it may run in its parent's place: it queues for its own turn.
-TEST(strand, a_child_of_who_has_its_turn_does_not_share_it) {
+TEST(strand, child_does_not_share_the_turn_of_its_parent) {
   scene x;
   x.s.forks_in_place = true;
   auto parent = x.s.spawn(
@@ -224,7 +224,7 @@ TEST(strand, a_post_that_is_cancelled_gives_its_place_up) {
   EXPECT_FALSE(x.line.is_busy());
 }
 
-TEST(strand, a_post_outside_of_a_task_says_so_and_takes_no_place) {
+TEST(strand, post_outside_of_a_task_throws_and_takes_no_place) {
   strand line;
   EXPECT_THROW(line.post([] {}), error);
   EXPECT_FALSE(line.is_busy());

@@ -62,7 +62,7 @@ TEST(strand, is_shared_by_runtimes_a_pool_and_a_thread) {
 }
 
 // The pool has one thread. A blocked thread does not count, so the other work runs.
-TEST(strand, a_work_that_blocks_makes_room_for_another) {
+TEST(strand, blocked_pool_job_lets_another_job_run) {
   strand line;
   std::atomic<bool> begun = false;
   std::atomic<bool> go = false;
@@ -82,7 +82,7 @@ TEST(strand, a_work_that_blocks_makes_room_for_another) {
 }
 
 // Tasks that hold the turn, wait for it, or are posted end with their runtime. The strand stays usable.
-TEST(strand, a_shutdown_leaves_it_free) {
+TEST(strand, stays_usable_after_a_runtime_shutdown) {
   strand line;
   std::atomic<bool> begun = false;
   {

@@ -47,7 +47,7 @@ void under_a_lock(F f) {
   f();
 }
 
-TEST(unguarded_death, nothing_is_said_without_a_lock) {
+TEST(unguarded_death, check_passes_without_a_lock) {
   core::demand_unguarded();
   {
     base::mutex mine;
@@ -62,7 +62,7 @@ TEST(unguarded_death, nothing_is_said_without_a_lock) {
   core::demand_unguarded();
 }
 
-TEST(unguarded_death, wakers) {
+TEST(unguarded_death, using_a_waker_under_a_lock_aborts) {
   EXPECT_DEATH(under_a_lock([] { callback_waker([]() noexcept {}).wake(); }), what_it_says);
   EXPECT_DEATH(under_a_lock([] { noop_waker().wake_by_ref(); }), what_it_says);
   EXPECT_DEATH(under_a_lock([] { static_cast<void>(noop_waker()); }), what_it_says);
@@ -75,7 +75,7 @@ TEST(unguarded_death, wakers) {
       what_it_says);
 }
 
-TEST(unguarded_death, the_wakes_of_a_section) {
+TEST(unguarded_death, waking_a_waiting_task_under_a_lock_aborts) {
   sync::event set;
   test::manual_scheduler by;
   auto waits = by.spawn([&set]() -> task<void> { co_await set.wait(); });
@@ -85,7 +85,7 @@ TEST(unguarded_death, the_wakes_of_a_section) {
   by.run_until_idle();
 }
 
-TEST(unguarded_death, timers) {
+TEST(unguarded_death, polling_timers_under_a_lock_aborts) {
   const auto at = base::now();
   timing::shard timers(at);
   timing::timer_node node;
@@ -94,14 +94,14 @@ TEST(unguarded_death, timers) {
   static_cast<void>(timers.cancel(node));
 }
 
-TEST(unguarded_death, frames_of_tasks) {
+TEST(unguarded_death, running_a_task_under_a_lock_aborts) {
   test::manual_scheduler by;
   auto runs = by.spawn([]() -> task<void> { co_return; });
   EXPECT_DEATH(under_a_lock([&] { by.run_one(); }), what_it_says);
   by.run_until_idle();
 }
 
-TEST(unguarded_death, items_of_channels) {
+TEST(unguarded_death, sending_or_receiving_an_item_under_a_lock_aborts) {
   auto bounded = channel::bounded<item>(1);
   EXPECT_DEATH(under_a_lock([&] { static_cast<void>(bounded.sender.try_send(item())); }), what_it_says);
   static_cast<void>(bounded.sender.try_send(item()));
@@ -130,7 +130,7 @@ TEST(unguarded_death, items_of_channels) {
                what_it_says);
 }
 
-TEST(unguarded_death, items_that_a_channel_still_has_at_its_end) {
+TEST(unguarded_death, destroying_items_of_a_channel_under_a_lock_aborts) {
   EXPECT_DEATH(
       {
         auto ends = channel::bounded<item>(1);
@@ -140,7 +140,7 @@ TEST(unguarded_death, items_that_a_channel_still_has_at_its_end) {
       what_it_says);
 }
 
-TEST(unguarded_death, messages_of_mailboxes) {
+TEST(unguarded_death, dropping_a_mailbox_message_under_a_lock_aborts) {
   EXPECT_DEATH(
       {
         gate::executor threads(1);
@@ -153,7 +153,7 @@ TEST(unguarded_death, messages_of_mailboxes) {
       what_it_says);
 }
 
-TEST(unguarded_death, functions) {
+TEST(unguarded_death, calling_a_user_function_under_a_lock_aborts) {
   sync::mutex m;
   sync::mutex::guard held = m.blocking_lock();
   sync::condition_variable changed;

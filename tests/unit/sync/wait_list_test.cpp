@@ -52,7 +52,7 @@ TEST(wait_list, a_section_wakes_after_its_end) {
   EXPECT_EQ(all.woken, std::vector<int>{0});
 }
 
-TEST(wait_list, who_comes_back_goes_to_the_front) {
+TEST(wait_list, link_front_puts_a_waiter_at_the_front) {
   wait_list list;
   crowd all;
   all.add(list, 2);
@@ -67,7 +67,7 @@ TEST(wait_list, who_comes_back_goes_to_the_front) {
   EXPECT_EQ(all.nodes[0].state(), wait_state::called);
 }
 
-TEST(wait_list, all_who_wait_are_granted_however_many_they_are) {
+TEST(wait_list, grant_all_grants_more_waiters_than_one_batch_holds) {
   wait_list list;
   crowd all;
   all.add(list, 3 * static_cast<int>(wait_section::capacity) + 1);
@@ -78,7 +78,7 @@ TEST(wait_list, all_who_wait_are_granted_however_many_they_are) {
 }
 
 // Regression row 21: a waker of a long list adds a waiter to it. The new waiter is not woken with the others.
-TEST(wait_list, who_comes_while_all_are_woken_is_not_among_them) {
+TEST(wait_list, grant_all_does_not_wake_a_waiter_that_a_waker_adds) {
   wait_list list;
   crowd all;
   wait_node late;
@@ -92,7 +92,7 @@ TEST(wait_list, who_comes_while_all_are_woken_is_not_among_them) {
   section.unlink(late);
 }
 
-TEST(wait_list, who_gives_up_while_all_are_woken_is_not_woken) {
+TEST(wait_list, grant_all_does_not_wake_a_waiter_that_leaves_meanwhile) {
   wait_list list;
   crowd all;
   wait_node* last = nullptr;
@@ -108,7 +108,7 @@ TEST(wait_list, who_gives_up_while_all_are_woken_is_not_woken) {
   EXPECT_EQ(all.woken.size(), wait_section::capacity - 1);
 }
 
-TEST(wait_list_death, destroyed_while_somebody_waits) {
+TEST(wait_list_death, destroyed_while_a_waiter_is_linked) {
   EXPECT_DEATH(
       {
         wait_node node;
@@ -119,7 +119,7 @@ TEST(wait_list_death, destroyed_while_somebody_waits) {
       "so it says");
 }
 
-TEST(wait_list_death, destroyed_while_somebody_waits_who_came_later) {
+TEST(wait_list_death, destroyed_while_a_waiter_is_linked_after_grant_all) {
   EXPECT_DEATH(
       {
         wait_node node;
@@ -134,7 +134,7 @@ TEST(wait_list_death, destroyed_while_somebody_waits_who_came_later) {
 }
 
 #if !defined(NDEBUG)
-TEST(wait_list_death, code_of_a_users_under_the_lock) {
+TEST(wait_list_death, user_code_runs_under_the_lock) {
   wait_list list;
   demand_unguarded();
   EXPECT_DEATH(
@@ -165,14 +165,14 @@ constexpr wait_rules gate_rules{
     .pass_on = [](void*, wait_node&) noexcept {},
 };
 
-TEST(wait_list, a_thread_is_told_that_there_will_be_nothing) {
+TEST(wait_list, block_returns_closed_when_the_primitive_is_closed) {
   gate g;
   g.open = true;
   wait_node me;
   EXPECT_EQ(block({&g.list, &g, &gate_rules}, me), wait_end::closed);
 }
 
-TEST(wait_list, a_thread_that_is_late_has_left) {
+TEST(wait_list, block_for_leaves_the_list_on_timeout) {
   gate g;
   wait_node me;
   EXPECT_EQ(block_for({&g.list, &g, &gate_rules}, me, std::chrono::milliseconds(1)), wait_end::timed_out);

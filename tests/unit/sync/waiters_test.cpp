@@ -25,7 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::manual_scheduler;
 
-TEST(waiters, of_a_mutex_are_counted_until_they_are_called_or_give_up) {
+TEST(waiters, of_a_mutex_are_counted_until_they_are_woken_or_cancelled) {
   manual_scheduler by;
   mutex m;
   EXPECT_EQ(m.waiters(), 0U);
@@ -45,7 +45,7 @@ TEST(waiters, of_a_mutex_are_counted_until_they_are_called_or_give_up) {
   EXPECT_EQ(m.waiters(), 0U);
 }
 
-TEST(waiters, whose_limit_passes_are_gone) {
+TEST(waiters, are_not_counted_after_their_timeout) {
   manual_scheduler by;
   semaphore s(0);
   auto late = by.spawn(
@@ -63,7 +63,7 @@ TEST(waiters, whose_limit_passes_are_gone) {
   EXPECT_EQ(s.waiters(), 0U);
 }
 
-TEST(waiters, that_are_let_pass_together_are_all_gone) {
+TEST(waiters, are_not_counted_after_all_are_woken_together) {
   manual_scheduler by;
   notify n;
   shared_mutex m;
@@ -88,7 +88,7 @@ TEST(waiters, that_are_let_pass_together_are_all_gone) {
 }
 
 // Waiters of a condition variable move from its queue to that of the mutex.
-TEST(waiters, that_are_moved_to_another_line_are_counted_there) {
+TEST(waiters, are_counted_in_the_queue_to_which_they_are_moved) {
   manual_scheduler by;
   mutex m;
   condition_variable c;
@@ -110,7 +110,7 @@ TEST(waiters, that_are_moved_to_another_line_are_counted_there) {
 }
 
 // More waiters than one batch wakes: the rest still counts while the lock is released between two batches.
-TEST(waiters, that_are_still_to_be_granted_are_counted_between_two_batches) {
+TEST(waiters, are_counted_between_two_batches_until_they_are_granted) {
   core::wait_list list;
   std::deque<core::wait_node> nodes;
   std::vector<std::size_t> seen;

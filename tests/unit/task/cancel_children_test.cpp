@@ -24,7 +24,7 @@ using test::word_shield;
 
 // --- shields at the level of the state word
 
-TEST(cancel, a_shield_holds_it_off_until_the_next_suspension_after_it) {
+TEST(cancel, shield_delays_it_until_the_next_suspension_after_the_shield) {
   manual_scheduler s;
   journal j;
   event shielded;
@@ -56,7 +56,7 @@ TEST(cancel, a_shield_holds_it_off_until_the_next_suspension_after_it) {
   expect_cancelled(h);
 }
 
-TEST(cancel, an_overridden_shield_holds_nothing_off) {
+TEST(cancel, overridden_shield_delays_nothing) {
   manual_scheduler s;
   journal j;
   event never;
@@ -81,7 +81,7 @@ TEST(cancel, an_overridden_shield_holds_nothing_off) {
   expect_cancelled(h);
 }
 
-TEST(cancel, three_hundred_shields_stop_at_255) {
+TEST(cancel, shield_depth_stops_at_255) {
   manual_scheduler s;
   auto h = s.spawn([]() -> task<int> {
     core::state& word = core::current_task()->word;
@@ -100,7 +100,7 @@ TEST(cancel, three_hundred_shields_stop_at_255) {
 
 // --- awaited children
 
-TEST(cancel, a_cancelled_parent_cancels_the_task_it_awaits_and_goes_after_it) {
+TEST(cancel, cancelled_parent_cancels_its_awaited_child_and_unwinds_after_it) {
   manual_scheduler s;
   journal j;
   event e;
@@ -147,7 +147,7 @@ TEST(cancel, a_child_that_finishes_anyway_is_waited_for) {
   expect_cancelled(parent);
 }
 
-TEST(cancel, a_detached_wait_leaves_the_task_alone) {
+TEST(cancel, cancelled_detached_wait_does_not_cancel_the_task) {
   manual_scheduler s;
   journal j;
   event e;
@@ -171,7 +171,7 @@ TEST(cancel, a_detached_wait_leaves_the_task_alone) {
   child.join();
 }
 
-TEST(cancel, a_child_that_has_not_started_never_does) {
+TEST(cancel, parent_cancelled_before_its_child_has_started_ends_both) {
   manual_scheduler s;
   s.claims = false;
   counted::reset();
@@ -228,7 +228,7 @@ TEST(cancel, two_tasks_that_join_each_other_are_both_freed_by_one_cancel) {
   EXPECT_EQ(j.lines.size(), 2U);
 }
 
-TEST(cancel, a_circle_of_five_is_freed_by_one_cancel) {
+TEST(cancel, join_cycle_of_five_tasks_is_freed_by_one_cancel) {
   manual_scheduler s;
   s.claims = false;
   journal j;

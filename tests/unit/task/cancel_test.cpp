@@ -41,7 +41,7 @@ TEST(cancel, before_the_start_nothing_runs_and_arguments_are_destroyed_once) {
   expect_cancelled(h);
 }
 
-TEST(cancel, behind_a_thousand_tasks) {
+TEST(cancel, adds_no_second_queue_entry_for_a_task_that_is_queued) {
   manual_scheduler s;
   journal j;
   std::vector<join_handle<void>> others;
@@ -55,7 +55,7 @@ TEST(cancel, behind_a_thousand_tasks) {
   EXPECT_EQ(s.ended, 1001);
 }
 
-TEST(cancel, while_suspended_frames_go_innermost_first) {
+TEST(cancel, while_suspended_destroys_frames_innermost_first) {
   manual_scheduler s;
   journal j;
   event e;
@@ -120,7 +120,7 @@ TEST(cancel, unwinding_is_false_when_frames_end_by_themselves) {
   EXPECT_THROW(throws.join(), int);
 }
 
-TEST(cancel, while_running_a_value_wins) {
+TEST(cancel, request_while_running_loses_to_a_returned_value) {
   manual_scheduler s;
   join_handle<int>* self = nullptr;
   auto h = s.spawn(
@@ -137,7 +137,7 @@ TEST(cancel, while_running_a_value_wins) {
   EXPECT_EQ(s.cancelled, 0);
 }
 
-TEST(cancel, while_running_an_exception_wins) {
+TEST(cancel, request_while_running_loses_to_a_thrown_exception) {
   manual_scheduler s;
   join_handle<void>* self = nullptr;
   auto h = s.spawn(
@@ -152,7 +152,7 @@ TEST(cancel, while_running_an_exception_wins) {
   EXPECT_THROW(h.join(), int);
 }
 
-TEST(cancel, while_running_it_comes_at_the_next_suspension) {
+TEST(cancel, request_while_running_is_delivered_at_the_next_suspension) {
   manual_scheduler s;
   journal j;
   event e;
@@ -175,7 +175,7 @@ TEST(cancel, while_running_it_comes_at_the_next_suspension) {
   expect_cancelled(h);
 }
 
-TEST(cancel, twice_the_first_reason_stands) {
+TEST(cancel, second_request_keeps_the_first_reason) {
   manual_scheduler s;
   event e;
   auto h = s.spawn([](event* on) -> task<> { co_await (*on)(); }, &e);
@@ -197,7 +197,7 @@ TEST(cancel, a_task_that_ended_is_not_cancelled) {
   EXPECT_EQ(h.join(), 1);
 }
 
-TEST(cancel, an_event_that_has_fired_too_is_given_up) {
+TEST(cancel, cancels_the_leaf_although_its_event_has_fired) {
   manual_scheduler s;
   journal j;
   event e;
@@ -270,7 +270,7 @@ TEST(cancel, frames_are_destroyed_on_the_thread_that_runs_the_task) {
 
 // --- cancellation points
 
-TEST(cancel, a_checkpoint_delivers_what_is_due) {
+TEST(cancel, checkpoint_delivers_a_pending_cancellation) {
   manual_scheduler s;
   journal j;
   join_handle<void>* self = nullptr;
@@ -291,7 +291,7 @@ TEST(cancel, a_checkpoint_delivers_what_is_due) {
   expect_cancelled(h);
 }
 
-TEST(cancel, a_checkpoint_without_reason_does_not_suspend) {
+TEST(cancel, checkpoint_without_a_request_does_not_suspend) {
   manual_scheduler s;
   auto h = s.spawn([]() -> task<> {
     for (int i = 0; i < 100; ++i) co_await checkpoint();

@@ -145,7 +145,7 @@ class combination : public ::testing::TestWithParam<shape> {
   seen keeper_saw_ = seen::nothing;
 };
 
-TEST_P(combination, comes_out_as_the_table_says) {
+TEST_P(combination, task_ends_as_the_specification_says) {
   counted::reset();
   const shape& c = GetParam();
   const expectation expected(c);

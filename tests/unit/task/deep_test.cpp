@@ -37,7 +37,7 @@ task<int> give_one() {
   co_return one;
 }
 
-TEST(deep, a_million_awaited_tasks_in_a_loop) {
+TEST(deep, a_million_awaited_tasks_in_a_loop_use_bounded_stack) {
   on_a_small_stack([] {
     const int sum = core::run_on_this_thread(
         []() -> task<int> {
@@ -50,7 +50,7 @@ TEST(deep, a_million_awaited_tasks_in_a_loop) {
   });
 }
 
-TEST(deep, a_million_ready_leaves_in_a_loop) {
+TEST(deep, a_million_ready_leaves_in_a_loop_use_bounded_stack) {
   on_a_small_stack([] {
     manual_scheduler s;
     auto h = s.spawn([]() -> task<int> {
@@ -117,7 +117,7 @@ TEST(deep, a_chain_is_cancelled_at_the_bottom) {
   });
 }
 
-TEST(deep, a_chain_that_never_suspends) {
+TEST(deep, a_chain_that_never_suspends_uses_bounded_stack) {
   on_a_small_stack([] {
     event e;
     e.fire();
@@ -171,7 +171,7 @@ TEST(deep, tasks_in_tasks_that_ran_are_destroyed_without_recursion) {
   });
 }
 
-TEST(deep, tasks_in_tasks_that_are_cancelled_before_they_start) {
+TEST(deep, nested_tasks_cancelled_before_they_start_are_all_destroyed) {
   on_a_small_stack([] {
     manual_scheduler s;
     auto h = s.spawn(wrapped(million, nullptr));
@@ -182,7 +182,7 @@ TEST(deep, tasks_in_tasks_that_are_cancelled_before_they_start) {
   });
 }
 
-TEST(deep, tasks_in_tasks_that_are_cancelled_at_the_bottom) {
+TEST(deep, nested_tasks_cancelled_at_the_bottom_are_all_destroyed) {
   on_a_small_stack([] {
     manual_scheduler s;
     event e;
@@ -200,7 +200,7 @@ task<int> ignores(task<int> /*inner*/, counts_its_end /*end*/) {
   co_return zero;
 }
 
-TEST(deep, tasks_in_a_task_that_ignores_them) {
+TEST(deep, nested_tasks_ignored_by_the_outermost_task_are_all_destroyed) {
   on_a_small_stack([] {
     const int got = core::run_on_this_thread(ignores(wrapped(million, nullptr), counts_its_end()), nullptr);
     EXPECT_EQ(got, 0);
@@ -215,7 +215,7 @@ task<> owns(test::note /*first*/, Inner /*inner*/, test::note /*last*/) {
 }
 task<> owns_one(test::note /*only*/) { co_return; }
 
-TEST(deep, a_few_nested_tasks_go_in_the_order_of_the_compiler) {
+TEST(deep, nested_tasks_keep_the_compilers_order_of_destruction) {
   test::journal expected;
   {
     [[maybe_unused]] const task<> never =
@@ -243,7 +243,7 @@ task<int> join_chain(manual_scheduler& s, event& e, int left) {
   co_return below + 1;
 }
 
-TEST(deep, a_chain_of_joins_runs_inside_one_another_on_one_stack) {
+TEST(deep, a_chain_of_joins_uses_bounded_stack) {
   on_a_small_stack([] {
     manual_scheduler s;
     event e;
@@ -254,7 +254,7 @@ TEST(deep, a_chain_of_joins_runs_inside_one_another_on_one_stack) {
   });
 }
 
-TEST(deep, a_chain_of_joins_that_suspends_and_is_cancelled) {
+TEST(deep, a_suspended_chain_of_joins_is_cancelled_as_a_whole) {
   on_a_small_stack([] {
     manual_scheduler s;
     event e;

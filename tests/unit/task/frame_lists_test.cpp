@@ -33,7 +33,7 @@ class frame_lists_of_a_thread : public ::testing::Test {
   }
 };
 
-TEST_F(frame_lists_of_a_thread, the_last_one_freed_is_the_next_one_taken) {
+TEST_F(frame_lists_of_a_thread, the_last_frame_freed_is_the_next_one_taken) {
   const std::vector<void*> frames = take(3, 640);
   give(frames, 640);
   const std::vector<void*> again = take(3, 640 - 31);
@@ -43,7 +43,7 @@ TEST_F(frame_lists_of_a_thread, the_last_one_freed_is_the_next_one_taken) {
   give(again, 640);
 }
 
-TEST_F(frame_lists_of_a_thread, large_frames_are_the_heaps) {
+TEST_F(frame_lists_of_a_thread, large_frames_come_from_the_heap) {
   const std::vector<void*> frames = take(3, 2049);
   EXPECT_EQ(allocations::made(), 3U);
   allocations::reset();
@@ -52,7 +52,7 @@ TEST_F(frame_lists_of_a_thread, large_frames_are_the_heaps) {
 }
 
 // A class of 1600 bytes: a thread keeps 40, a batch is 20, and the depot has room for four.
-TEST_F(frame_lists_of_a_thread, another_thread_takes_in_batches_what_this_one_frees) {
+TEST_F(frame_lists_of_a_thread, frames_freed_by_one_thread_are_reused_by_another_in_batches) {
   const std::vector<void*> frames = take(200, 1600);
   std::size_t freed_by_it = 0;
   std::thread([&] {
@@ -66,7 +66,7 @@ TEST_F(frame_lists_of_a_thread, another_thread_takes_in_batches_what_this_one_fr
   give(again, 1600);
 }
 
-TEST_F(frame_lists_of_a_thread, the_depot_goes_back_to_the_heap) {
+TEST_F(frame_lists_of_a_thread, trim_frames_returns_the_depot_to_the_heap) {
   const std::vector<void*> frames = take(200, 1504);
   std::thread([&] { give(frames, 1504); }).join();
   allocations::reset();
@@ -77,7 +77,7 @@ TEST_F(frame_lists_of_a_thread, the_depot_goes_back_to_the_heap) {
   give(again, 1504);
 }
 
-TEST_F(frame_lists_of_a_thread, without_lists_everything_is_the_heaps) {
+TEST_F(frame_lists_of_a_thread, without_lists_all_frames_come_from_the_heap) {
   std::size_t made = 0;
   std::size_t freed = 0;
   std::thread([&] {

@@ -76,7 +76,7 @@ TEST(frames, spawning_a_stateless_callable_is_one_allocation) {
   EXPECT_EQ(lambda.join(), 0);
 }
 
-TEST(frames, spawning_a_closure_is_two) {
+TEST(frames, spawning_a_closure_is_at_most_two_allocations) {
   warm w;
   const ballast weight{};
   const auto closure = [weight](int value) -> task<int> {
@@ -147,7 +147,7 @@ TEST(frames, arguments_live_in_the_task_also_when_it_takes_references) {
 
 // --- failure
 
-TEST(frames, when_the_frame_cannot_be_had_nothing_has_started) {
+TEST(frames, failed_frame_allocation_starts_nothing) {
   warm w;
   counted::reset();
   allocations::fail_after(0);
@@ -160,7 +160,7 @@ TEST(frames, when_the_frame_cannot_be_had_nothing_has_started) {
   EXPECT_EQ(w.s.ended, 0);
 }
 
-TEST(frames, a_closures_second_frame_that_cannot_be_had_is_the_tasks_exception) {
+TEST(frames, failed_second_frame_of_a_closure_is_the_tasks_exception) {
   warm w;
   counted::reset();
   const ballast weight{};
@@ -281,7 +281,7 @@ TEST(frames, a_frame_comes_from_the_allocator_that_is_given) {
   EXPECT_EQ(counted::alive, 0);
 }
 
-TEST(frames, also_when_it_is_awaited_never_started_or_cancelled) {
+TEST(frames, allocator_gets_frames_back_if_awaited_unstarted_or_cancelled) {
   bank b;
   counted::reset();
   {
@@ -329,7 +329,7 @@ TEST(frames, member_functions_may_take_an_allocator_too) {
   EXPECT_EQ(b.taken, b.given);
 }
 
-TEST(frames, an_allocator_that_fails_is_the_callers_exception) {
+TEST(frames, failing_allocator_throws_in_the_caller) {
   counted::reset();
   bank b;
   allocations::fail_after(0);

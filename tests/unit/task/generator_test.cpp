@@ -75,7 +75,7 @@ TEST(async_generator, may_wait_between_its_values) {
   EXPECT_EQ(log, "g");
 }
 
-TEST(async_generator, runs_only_while_it_is_asked) {
+TEST(async_generator, runs_only_while_next_is_awaited) {
   manual_scheduler by;
   std::string log;
   auto got = by.spawn(
@@ -100,7 +100,7 @@ TEST(async_generator, runs_only_while_it_is_asked) {
   EXPECT_EQ(log, "0a1b2c");
 }
 
-TEST(async_generator, what_it_throws_comes_out_of_next) {
+TEST(async_generator, next_throws_the_exception_of_the_body) {
   manual_scheduler by;
   auto got = by.spawn([]() -> task<std::string> {
     auto gen = []() -> async_generator<int> {
@@ -123,7 +123,7 @@ TEST(async_generator, what_it_throws_comes_out_of_next) {
   EXPECT_EQ(got.join(), "1no more-");
 }
 
-TEST(async_generator, destroyed_in_the_middle_its_locals_go) {
+TEST(async_generator, destruction_in_the_middle_destroys_its_locals) {
   manual_scheduler by;
   std::string log;
   auto got = by.spawn(
@@ -176,7 +176,7 @@ TEST(async_generator, a_cancelled_consumer_unwinds_the_body_where_it_waits) {
 }
 
 // The consumer is cancelled while it waits for something else.
-TEST(async_generator, a_body_that_rests_goes_with_its_consumer) {
+TEST(async_generator, resting_body_is_destroyed_with_its_cancelled_consumer) {
   manual_scheduler by;
   std::string log;
   auto got = by.spawn(
@@ -254,7 +254,7 @@ TEST(async_generator, gives_copies_of_what_it_keeps_and_moves_the_rest) {
   EXPECT_EQ(got.join(), "kmkts");
 }
 
-TEST(async_generator, move_only_values_and_references) {
+TEST(async_generator, yields_move_only_values_and_references) {
   manual_scheduler by;
   auto got = by.spawn([]() -> task<int> {
     auto owned = []() -> async_generator<std::unique_ptr<int>> {
@@ -297,7 +297,7 @@ async_generator<int> nested(int depth) {
   }
 }
 
-TEST(async_generator, of_generators_in_bounded_stack) {
+TEST(async_generator, deeply_nested_generators_use_bounded_stack) {
   manual_scheduler by;
   auto got = by.spawn([]() -> task<int> {
     auto all = nested(20'000);
@@ -312,7 +312,7 @@ TEST(async_generator, of_generators_in_bounded_stack) {
   EXPECT_EQ(got.join(), 3);
 }
 
-TEST(async_generator, a_million_values) {
+TEST(async_generator, yields_a_million_values) {
   manual_scheduler by;
   auto got = by.spawn([]() -> task<long> {
     auto all = count_to(1'000'000);
@@ -328,7 +328,7 @@ TEST(async_generator, a_million_values) {
 }
 
 // The generator allocates its frame, and nothing for a value, whether or not it waits in between.
-TEST(async_generator, asks_for_no_memory_for_a_value) {
+TEST(async_generator, allocates_nothing_for_a_value) {
   manual_scheduler by;
   const auto counted = [](manual_scheduler& on, bool waits) {
     auto got = on.spawn(
@@ -373,7 +373,7 @@ TEST(async_generator, a_body_forks_and_waits_like_a_task) {
   EXPECT_EQ(got.join(), 33);
 }
 
-TEST(async_generator, a_shield_within_is_the_consumers_while_it_is_asked) {
+TEST(async_generator, shield_in_the_body_shields_the_consumer_during_next) {
   manual_scheduler by;
   const auto shielded = []() -> async_generator<int> {
     {
@@ -392,7 +392,7 @@ TEST(async_generator, a_shield_within_is_the_consumers_while_it_is_asked) {
   EXPECT_THROW(got.join(), cancelled_error);
 }
 
-TEST(async_generator_death, a_shield_across_a_co_yield) {
+TEST(async_generator_death, shield_is_held_across_a_co_yield) {
   const auto holds = []() -> async_generator<int> {
     const auto guard = shield(1h);
     co_yield 1;
@@ -406,7 +406,7 @@ TEST(async_generator_death, a_shield_across_a_co_yield) {
       "a shield of an async_generator is held across a co_yield");
 }
 
-TEST(async_generator_death, asked_twice_at_once) {
+TEST(async_generator_death, next_is_called_while_another_next_waits) {
   EXPECT_DEATH(
       {
         manual_scheduler by;

@@ -37,7 +37,7 @@ TEST(harness, a_spawned_task_returns_its_value) {
   EXPECT_EQ(s.live, 0);
 }
 
-TEST(harness, spawn_calls_nothing_of_the_task) {
+TEST(harness, spawn_does_not_run_the_task) {
   manual_scheduler s;
   int lines = 0;
   auto h = s.spawn(
@@ -52,7 +52,7 @@ TEST(harness, spawn_calls_nothing_of_the_task) {
   h.join();
 }
 
-TEST(harness, a_task_that_nobody_starts_never_runs) {
+TEST(harness, an_unstarted_task_never_runs) {
   counted::reset();
   int lines = 0;
   {
@@ -202,7 +202,7 @@ TEST(harness, an_awaited_task_object_is_empty_afterwards) {
 
 // --- kinds of results
 
-TEST(harness, results_of_many_kinds) {
+TEST(harness, a_task_returns_results_of_many_kinds) {
   static int target = 5;
   EXPECT_EQ(core::run_on_this_thread(give(1), nullptr), 1);
   EXPECT_EQ(*core::run_on_this_thread(
@@ -371,7 +371,7 @@ TEST(harness, a_task_that_is_always_ready_lets_others_run) {
   other.join();
 }
 
-TEST(harness, a_loop_of_spawn_and_await_costs_turns_too) {
+TEST(harness, a_loop_of_spawn_and_await_yields_when_its_budget_is_spent) {
   manual_scheduler s;
   auto h = s.spawn(
       [](manual_scheduler* on) -> task<int> {
@@ -393,7 +393,7 @@ TEST(harness, a_loop_of_spawn_and_await_costs_turns_too) {
   EXPECT_GE(entries, 1000 + 1 + 1000 / 128);
 }
 
-TEST(harness, what_an_awaited_task_uses_up_is_used_up) {
+TEST(harness, an_awaited_child_spends_the_budget_of_its_awaiter) {
   manual_scheduler s;
   journal j;
   // 20 times a claim and 20 operations of the child. With a new budget for each child no task would yield.
@@ -434,7 +434,7 @@ TEST(harness, the_current_task_is_the_innermost_one) {
   EXPECT_EQ(this_task::id().value, 0U);
 }
 
-TEST(harness, a_task_knows_who_spawned_it) {
+TEST(harness, a_task_records_the_id_of_its_parent) {
   manual_scheduler s;
   auto h = s.spawn(
       [](manual_scheduler* on) -> task<bool> {
@@ -521,7 +521,7 @@ TEST(harness, a_task_runs_on_the_callers_thread_and_rethrows) {
   EXPECT_EQ(core::run_on_this_thread(give(9), nullptr), 9);
 }
 
-TEST(harness, a_thread_inside_sleeps_until_its_task_is_woken) {
+TEST(harness, run_on_this_thread_sleeps_until_its_task_is_woken) {
   for (int round = 0; round < 200; ++round) {
     event e;
     int data = 0;
@@ -541,7 +541,7 @@ TEST(harness, a_thread_inside_sleeps_until_its_task_is_woken) {
   }
 }
 
-TEST(harness, one_thread_runs_one_task_at_a_time) {
+TEST(harness, nested_run_on_this_thread_is_refused) {
   const bool refused = core::run_on_this_thread(
       []() -> task<bool> {
         try {

@@ -21,7 +21,7 @@ TEST(header_layout, a_header_takes_three_lines_and_a_quarter) {
   static_assert(alignof(header) <= 16, "blocks of frames are aligned to 16");
 }
 
-TEST(header_layout, what_a_resume_sets_and_asks_is_in_the_first_64_bytes) {
+TEST(header_layout, the_fields_of_a_resume_are_in_the_first_64_bytes) {
   static_assert(offsetof(header, innermost) == 0x08);
   static_assert(offsetof(header, why) == 0x10 && offsetof(header, budget) == 0x13);
   static_assert(offsetof(header, waiting) == 0x18);

@@ -49,7 +49,7 @@ TEST(join, dropping_before_the_end_detaches) {
   EXPECT_EQ(s.unhandled_count, 0);
 }
 
-TEST(join, an_exception_that_nobody_can_see_is_reported_once_when_the_handle_went_first) {
+TEST(join, unseen_exception_is_reported_once_if_the_handle_is_dropped_first) {
   manual_scheduler s;
   event e;
   s.spawn(fails_after(e)).detach();
@@ -61,7 +61,7 @@ TEST(join, an_exception_that_nobody_can_see_is_reported_once_when_the_handle_wen
   EXPECT_THROW(std::rethrow_exception(s.unhandled), std::runtime_error);
 }
 
-TEST(join, an_exception_that_nobody_can_see_is_reported_once_when_the_task_went_first) {
+TEST(join, unseen_exception_is_reported_once_if_the_task_ends_first) {
   manual_scheduler s;
   event e;
   {
@@ -74,7 +74,7 @@ TEST(join, an_exception_that_nobody_can_see_is_reported_once_when_the_task_went_
   EXPECT_THROW(std::rethrow_exception(s.unhandled), std::runtime_error);
 }
 
-TEST(join, a_cancelled_end_that_nobody_sees_is_no_failure) {
+TEST(join, unseen_cancellation_is_not_reported_as_a_failure) {
   manual_scheduler s;
   event never;
   {
@@ -98,7 +98,7 @@ TEST(join, assigning_a_handle_drops_the_old_task) {
 
 // --- blocking
 
-TEST(join, on_a_worker_a_task_that_has_not_started_runs_here) {
+TEST(join, blocking_join_on_a_worker_runs_an_unstarted_task_in_place) {
   manual_scheduler s;
   auto h = s.spawn(
       [](manual_scheduler* on) -> task<int> {
@@ -130,7 +130,7 @@ TEST(join, blocking_joins_nest_up_to_64) {
   EXPECT_EQ(deepest, 64U);
 }
 
-TEST(join, deeper_a_thread_blocks_and_another_runs_the_rest) {
+TEST(join, joins_nested_deeper_than_64_block_and_another_thread_runs_the_rest) {
   manual_scheduler s;
   std::atomic<unsigned> deepest = 0;
   auto h = s.spawn(joins_down(s, 100, deepest));
@@ -167,7 +167,7 @@ TEST(join, a_foreign_thread_waits_for_the_end) {
   }
 }
 
-TEST(join, help_does_the_same_on_a_foreign_thread) {
+TEST(join, join_with_help_waits_for_the_end_on_a_foreign_thread) {
   manual_scheduler s;
   auto h = s.spawn(give(3));
   std::thread runner([&s] { s.run_until_idle(); });
@@ -215,7 +215,7 @@ TEST(join, wait_for_does_not_run_the_task_itself) {
   h.join();
 }
 
-TEST(join, an_awaited_task_that_was_waited_for_in_vain_wakes_its_awaiter) {
+TEST(join, task_wakes_its_awaiter_after_a_wait_for_that_timed_out) {
   manual_scheduler s;
   event e;
   auto child = s.spawn(after(e, 5));

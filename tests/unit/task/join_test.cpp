@@ -70,7 +70,7 @@ TEST(join, a_claimed_task_that_suspends_wakes_its_awaiter_later) {
   EXPECT_EQ(h.join(), 6);
 }
 
-TEST(join, without_claiming_the_queue_decides) {
+TEST(join, without_claiming_an_awaited_task_runs_from_the_queue) {
   manual_scheduler s;
   s.claims = false;
   journal j;
@@ -102,7 +102,7 @@ TEST(join, a_task_that_has_ended_is_joined_at_once) {
   EXPECT_EQ(h.join(), 5);
 }
 
-TEST(join, a_temporary_handle_can_be_awaited_by_a_name) {
+TEST(join, moved_handle_can_be_awaited) {
   manual_scheduler s;
   auto h = s.spawn(
       [](manual_scheduler* on) -> task<int> {
@@ -241,7 +241,7 @@ TEST(join, a_handle_is_used_once) {
   EXPECT_EQ(h.join(), 4);
 }
 
-TEST(join, a_handle_that_somebody_waits_for_is_refused_to_others) {
+TEST(join, second_waiter_for_one_handle_is_refused) {
   manual_scheduler s;
   event e;
   auto child = s.spawn(after(e, 3));
@@ -296,7 +296,7 @@ TEST(join, a_task_cannot_wait_for_itself) {
   EXPECT_EQ(h.join(), 3);
 }
 
-TEST(join, nor_for_a_task_that_waits_for_it_here) {
+TEST(join, a_task_cannot_wait_for_a_task_that_waits_for_it) {
   manual_scheduler s;
   join_handle<int>* outer = nullptr;
   auto h = s.spawn(

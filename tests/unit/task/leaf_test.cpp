@@ -36,7 +36,7 @@ TEST(leaf, an_event_that_has_fired_already_does_not_suspend) {
   h.join();
 }
 
-TEST(leaf, a_wake_for_nothing_resumes_nothing) {
+TEST(leaf, spurious_wakeup_does_not_resume_the_task) {
   manual_scheduler s;
   journal j;
   event a;
@@ -230,7 +230,7 @@ class permit final : public leaf {
   bool taken_ = false;
 };
 
-TEST(leaf, a_forced_turn_does_not_start_the_operation_twice) {
+TEST(leaf, forced_yield_does_not_start_the_operation_twice) {
   manual_scheduler s;
   int permits = 1000;
   auto h = s.spawn(
@@ -248,7 +248,7 @@ TEST(leaf, a_forced_turn_does_not_start_the_operation_twice) {
   EXPECT_EQ(permits, 700);
 }
 
-TEST(leaf, cancelled_in_a_forced_turn_an_operation_that_was_done_is_taken_back) {
+TEST(leaf, cancellation_in_a_forced_yield_undoes_the_completed_operation) {
   manual_scheduler s;
   int permits = 1000;
   auto h = s.spawn(
@@ -313,7 +313,7 @@ TEST(leaf, an_operation_costs_a_unit_for_each_16_KiB_that_it_moves) {
 }
 
 // The result of a completed operation is delivered. Only the next operation yields.
-TEST(leaf, one_large_operation_does_not_give_its_own_turn_up) {
+TEST(leaf, large_operation_delivers_its_result_before_the_task_yields) {
   manual_scheduler s;
   bool handed_over = false;
   auto h = s.spawn(

@@ -12,7 +12,7 @@ namespace {
 
 using test::counted;
 
-TEST(outcome, an_empty_one_has_nothing) {
+TEST(outcome, empty_outcome_has_no_value_and_no_exception) {
   outcome<int> o;
   EXPECT_FALSE(o.has_value());
   EXPECT_FALSE(o.has_exception());
@@ -27,7 +27,7 @@ TEST(outcome, an_empty_one_has_nothing) {
   }
 }
 
-TEST(outcome, a_value) {
+TEST(outcome, holds_a_value) {
   auto o = outcome<std::string>::from_value("abc");
   EXPECT_TRUE(o.has_value());
   EXPECT_TRUE(static_cast<bool>(o));
@@ -36,7 +36,7 @@ TEST(outcome, a_value) {
   EXPECT_EQ(std::move(o).value(), "abcd");
 }
 
-TEST(outcome, an_exception) {
+TEST(outcome, holds_an_exception) {
   auto o = outcome<int>::from_exception(std::make_exception_ptr(std::range_error("r")));
   EXPECT_TRUE(o.has_exception());
   EXPECT_FALSE(o.has_value());
@@ -44,7 +44,7 @@ TEST(outcome, an_exception) {
   EXPECT_THROW(static_cast<void>(o.value()), std::range_error);
 }
 
-TEST(outcome, a_cancellation) {
+TEST(outcome, holds_a_cancellation) {
   auto o = outcome<int>::from_cancel(cancel_reason::timeout);
   EXPECT_TRUE(o.is_cancelled());
   EXPECT_EQ(o.reason(), cancel_reason::timeout);
@@ -58,7 +58,7 @@ TEST(outcome, a_cancellation) {
   }
 }
 
-TEST(outcome, of_void_of_a_reference_and_of_const) {
+TEST(outcome, may_hold_void_a_reference_or_a_const_value) {
   auto nothing = outcome<void>::from_value();
   nothing.value();
   std::move(nothing).value();
@@ -73,7 +73,7 @@ TEST(outcome, of_void_of_a_reference_and_of_const) {
   EXPECT_EQ(constant.value(), "c");
 }
 
-TEST(outcome, only_what_can_be_moved_is_moved) {
+TEST(outcome, of_a_move_only_type_is_move_only) {
   auto o = outcome<std::unique_ptr<int>>::from_value(std::make_unique<int>(3));
   outcome<std::unique_ptr<int>> moved(std::move(o));
   EXPECT_EQ(*std::move(moved).value(), 3);
@@ -107,7 +107,7 @@ TEST(outcome, copies_share_the_exception) {
   EXPECT_EQ(a.exception(), b.exception());
 }
 
-TEST(outcome, errors_have_words) {
+TEST(outcome, error_codes_have_messages) {
   EXPECT_STREQ(error_category().name(), "rota");
   EXPECT_EQ(make_error_code(errc::would_deadlock).message(), "a task cannot wait for itself");
   EXPECT_EQ(error_category().message(9999), "unknown rota error");

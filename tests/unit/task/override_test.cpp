@@ -23,7 +23,7 @@ task<> last_words(journal& j) {
   j.add("done");
 }
 
-TEST(override, a_clean_up_under_an_overridden_shield_has_its_own_time) {
+TEST(override, cleanup_under_an_overridden_shield_has_its_own_limit) {
   manual_scheduler s;
   journal j;
   event never;
@@ -50,7 +50,7 @@ TEST(override, a_clean_up_under_an_overridden_shield_has_its_own_time) {
   EXPECT_THROW(h.join(), cancelled_error);
 }
 
-TEST(override, so_has_one_after_a_body_that_ended_by_itself) {
+TEST(override, cleanup_after_a_body_that_ended_by_itself_has_its_own_limit) {
   manual_scheduler s;
   journal j;
   event e;
@@ -111,7 +111,7 @@ TEST(override, a_shield_that_is_raised_later_holds_for_its_own_limit) {
   EXPECT_THROW(h.join(), cancelled_error);
 }
 
-TEST(override, a_task_behind_a_passed_shield_does_not_spin) {
+TEST(override, task_under_an_expired_shield_does_not_spin) {
   manual_scheduler s;
   event e;
   auto h = s.spawn(

@@ -10,7 +10,7 @@ namespace {
 using namespace rota;
 using namespace rota::test;
 
-TEST(join_regressions, a_cancellation_without_a_reason_is_the_users) {
+TEST(join_regressions, cancellation_without_a_reason_gets_the_reason_user) {
   manual_scheduler s;
   event never;
   auto work = [&]() -> task<int> {
@@ -29,7 +29,7 @@ TEST(join_regressions, a_cancellation_without_a_reason_is_the_users) {
   EXPECT_EQ(s.cancelled, 1);
 }
 
-TEST(join_regressions, a_reason_that_is_given_stands) {
+TEST(join_regressions, cancellation_with_a_reason_keeps_it) {
   manual_scheduler s;
   event never;
   auto work = [&]() -> task<int> {

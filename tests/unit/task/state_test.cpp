@@ -107,7 +107,7 @@ TEST(task_state, the_last_release_sees_what_every_owner_did) {
 }
 
 // Run under TSan: the last owner only reads the word, and must see what every other owner did.
-TEST(task_state, the_only_reference_left_is_known_without_a_write_and_sees_what_every_owner_did) {
+TEST(task_state, last_reference_check_sees_what_every_owner_did) {
   for (int round = 0; round < 2000; ++round) {
     state s(entered_word);
     static_cast<void>(s.finish());
@@ -130,7 +130,7 @@ TEST(task_state, a_task_that_is_not_complete_has_no_last_reference) {
   EXPECT_FALSE(s.is_last_reference());
 }
 
-TEST(task_state, of_many_wakes_and_one_run_each_run_is_submitted_once) {
+TEST(task_state, many_wakes_of_a_parked_task_submit_it_once) {
   for (int round = 0; round < 500; ++round) {
     state word(entered_word);
     ASSERT_EQ(word.suspend(), on_suspend::parked);

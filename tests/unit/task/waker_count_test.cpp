@@ -47,7 +47,7 @@ TEST_F(waker_count, up_to_the_limit_a_waker_is_cloned) {
   });
 }
 
-TEST_F(waker_count, beyond_it_the_program_ends) {
+TEST_F(waker_count, a_clone_beyond_the_limit_ends_the_program) {
   EXPECT_EXIT(with_a_waker_near_the_limit([](const waker& of) {
                 const waker last = of.clone();
                 const waker one_too_many = of.clone();

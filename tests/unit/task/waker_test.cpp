@@ -43,7 +43,7 @@ constexpr waker_vtable counting{
 
 waker counts::make() { return {this, &counting}; }
 
-TEST(waker, an_empty_one_does_nothing) {
+TEST(waker, empty_waker_does_nothing) {
   waker w;
   EXPECT_FALSE(static_cast<bool>(w));
   w.wake();
@@ -52,7 +52,7 @@ TEST(waker, an_empty_one_does_nothing) {
   EXPECT_TRUE(w.will_wake(waker()));
 }
 
-TEST(waker, wake_consumes) {
+TEST(waker, wake_consumes_the_waker) {
   counts c;
   waker w = c.make();
   w.wake();
@@ -62,7 +62,7 @@ TEST(waker, wake_consumes) {
   EXPECT_EQ(c.drops, 0) << "the reference went with the wake";
 }
 
-TEST(waker, wake_by_ref_keeps) {
+TEST(waker, wake_by_ref_keeps_the_waker) {
   counts c;
   {
     const waker w = c.make();
@@ -75,7 +75,7 @@ TEST(waker, wake_by_ref_keeps) {
   EXPECT_EQ(c.drops, 1);
 }
 
-TEST(waker, a_moved_one_drops_once) {
+TEST(waker, moved_waker_drops_once) {
   counts c;
   {
     waker a = c.make();
@@ -89,7 +89,7 @@ TEST(waker, a_moved_one_drops_once) {
   EXPECT_EQ(c.drops, 1);
 }
 
-TEST(waker, assigning_drops_what_was_there) {
+TEST(waker, assignment_drops_the_old_waker) {
   counts first;
   counts second;
   waker w = first.make();
@@ -100,7 +100,7 @@ TEST(waker, assigning_drops_what_was_there) {
   EXPECT_EQ(second.drops, 1);
 }
 
-TEST(waker, clones_wake_the_same) {
+TEST(waker, will_wake_is_true_for_a_clone_and_false_for_another) {
   counts c;
   counts other;
   const waker a = c.make();
@@ -113,7 +113,7 @@ TEST(waker, clones_wake_the_same) {
   EXPECT_FALSE(a.will_wake(noop_waker()));
 }
 
-TEST(waker, noop_wakes_nobody) {
+TEST(waker, noop_waker_wakes_nothing) {
   const waker a = noop_waker();
   a.wake_by_ref();
   EXPECT_TRUE(static_cast<bool>(a));
@@ -160,7 +160,7 @@ TEST(waker, callbacks_are_shared_between_threads) {
 
 // --- wakers of tasks
 
-TEST(waker, of_one_task_are_the_same) {
+TEST(waker, will_wake_is_true_for_wakers_of_one_task) {
   manual_scheduler s;
   event e;
   event f;
@@ -179,7 +179,7 @@ TEST(waker, of_one_task_are_the_same) {
   other.join();
 }
 
-TEST(waker, each_owns_a_reference) {
+TEST(waker, each_waker_owns_a_reference_to_its_task) {
   manual_scheduler s;
   event e;
   core::header* me = nullptr;

@@ -38,7 +38,7 @@ TEST(deadline, a_fractional_span_is_kept_to_the_nanosecond) {
   EXPECT_EQ(saturating_deadline(now, -1.5s), now - 1'500ms);
 }
 
-TEST(deadline, what_lies_between_two_nanoseconds_is_rounded_up) {
+TEST(deadline, a_span_between_two_nanoseconds_is_rounded_up) {
   using picoseconds = std::chrono::duration<std::int64_t, std::pico>;
   EXPECT_EQ(saturating_deadline(now, picoseconds(1)), now + 1ns);
   EXPECT_EQ(saturating_deadline(now, picoseconds(1'000)), now + 1ns);

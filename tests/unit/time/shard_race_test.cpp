@@ -65,7 +65,7 @@ TEST(timer_race, a_timer_is_either_cancelled_or_woken) {
   EXPECT_EQ(counts.fired, 20'000U - cancelled);
 }
 
-TEST(timer_race, a_timer_is_destroyed_as_soon_as_it_is_seen_fired) {
+TEST(timer_race, a_fired_timer_may_be_destroyed_before_its_waker_is_woken) {
   timers all(1, start);
   poller polling(all);
   std::atomic<unsigned> woken{0};
@@ -162,7 +162,7 @@ TEST(timer_race, earliest_is_never_later_than_a_timer_that_has_been_armed) {
   EXPECT_EQ(all.earliest(), never);
 }
 
-TEST(timer_race, what_was_written_before_arming_is_seen_by_who_is_woken) {
+TEST(timer_race, writes_before_arming_are_visible_to_the_woken_waker) {
   constexpr unsigned rounds = 5'000;
   std::vector<unsigned> written(rounds);  // plain: only arm() and the wake order them
   std::vector<std::atomic<unsigned>> seen(rounds);

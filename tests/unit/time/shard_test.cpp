@@ -160,7 +160,7 @@ TEST(timer_shard, a_poll_wakes_no_more_than_its_limit_and_the_earliest_first) {
   EXPECT_EQ(timers.poll(start + 1ms, plenty), 60U);
 }
 
-TEST(timer_shard, several_batches_and_lock_holds_wake_in_the_order_of_the_deadlines) {
+TEST(timer_shard, timers_of_several_batches_wake_in_the_order_of_their_deadlines) {
   shard timers(start);
   constexpr unsigned count =
       3'000;  // more than one batch of wakers, and more than may be moved in one hold of the lock
@@ -179,7 +179,7 @@ TEST(timer_shard, several_batches_and_lock_holds_wake_in_the_order_of_the_deadli
   EXPECT_TRUE(std::is_sorted(woken.begin(), woken.end()));
 }
 
-TEST(timer_shard, a_waker_that_arms_for_the_past_does_not_hold_the_poll_up) {
+TEST(timer_shard, a_waker_that_rearms_in_the_past_does_not_make_the_poll_endless) {
   shard timers(start);
   timer_node node;
   unsigned woken = 0;
@@ -253,7 +253,7 @@ TEST(timer_shard, dropping_a_waker_may_arm_and_cancel_on_the_same_shard) {
   EXPECT_EQ(timers.poll(start + 2s, plenty), 2U);
 }
 
-TEST(timer_shard, many_shards_are_polled_from_the_one_that_is_named_and_share_the_limit) {
+TEST(timer_shard, poll_of_many_shards_starts_at_the_given_one_and_shares_the_limit) {
   timers all(3, start);
   std::array<timer_node, 4> node;
   std::array<listener, 4> heard;

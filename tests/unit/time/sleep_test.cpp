@@ -41,7 +41,7 @@ TEST(sleep, ends_at_its_time_and_not_a_nanosecond_before) {
   EXPECT_EQ(h.join(), begin + 10ms);
 }
 
-TEST(sleep, costs_one_timer_one_suspension_and_two_looks) {
+TEST(sleep, costs_one_timer_one_suspension_and_two_polls) {
   manual_scheduler s;
   auto h = s.spawn(nap(s, 10ms));
   EXPECT_EQ(s.run_until_idle(), 1);
@@ -166,7 +166,7 @@ TEST(sleep, until_a_time_that_has_passed_is_one_yield) {
   EXPECT_TRUE(h.is_done());
 }
 
-TEST(sleep, cancelled_takes_its_timer_back) {
+TEST(sleep, cancellation_removes_its_timer) {
   manual_scheduler s;
   auto h = s.spawn(nap(s, 1h));
   s.run_until_idle();
@@ -188,7 +188,7 @@ TEST(sleep, that_fires_while_a_cancellation_waits_ends_cancelled) {
   EXPECT_EQ(s.shard.counts().fired, 1U);
 }
 
-TEST(sleep, a_wake_for_nothing_does_not_end_it) {
+TEST(sleep, spurious_wakeup_does_not_end_it) {
   manual_scheduler s;
   waker stray;
   auto h = s.spawn(
@@ -208,7 +208,7 @@ TEST(sleep, a_wake_for_nothing_does_not_end_it) {
   EXPECT_EQ(h.join(), begin + 10ms);
 }
 
-TEST(sleep, may_be_named_awaited_again_and_reset) {
+TEST(sleep, object_may_be_awaited_again_and_reset) {
   manual_scheduler s;
   auto h = s.spawn(
       [](manual_scheduler& m) -> task<> {
@@ -237,7 +237,7 @@ TEST(sleep, may_be_named_awaited_again_and_reset) {
   EXPECT_EQ(s.cancelled, 1);
 }
 
-TEST(sleep, that_is_used_again_remembers_nothing) {
+TEST(sleep, object_awaited_again_keeps_no_state_of_the_last_wait) {
   manual_scheduler s;
   waker stray;
   auto h = s.spawn(
@@ -388,7 +388,7 @@ TEST(interval, a_tick_that_is_only_a_little_late_moves_nothing) {
   }
 }
 
-TEST(interval, a_tick_that_comes_at_the_time_of_the_next_one_has_missed_it) {
+TEST(interval, a_tick_as_late_as_the_next_one_counts_as_missed) {
   EXPECT_EQ(take(missed_tick::burst, {0ms, 20ms, 0ms}).scheduled, (list{10, 20, 30}));
   EXPECT_EQ(take(missed_tick::skip, {0ms, 20ms, 0ms}).scheduled, (list{10, 20, 40}));
   EXPECT_EQ(take(missed_tick::delay, {0ms, 20ms, 0ms}).scheduled, (list{10, 20, 40}));
@@ -416,7 +416,7 @@ int ticks_at_once(missed_tick policy) {
   return ticks;
 }
 
-TEST(interval, after_a_jump_of_an_hour_each_policy_does_as_it_says) {
+TEST(interval, clock_jump_yields_all_ticks_for_burst_and_one_for_skip_and_delay) {
   EXPECT_EQ(ticks_at_once(missed_tick::burst), 3600);
   EXPECT_EQ(ticks_at_once(missed_tick::skip), 1);
   EXPECT_EQ(ticks_at_once(missed_tick::delay), 1);
@@ -468,7 +468,7 @@ TEST(interval, a_tick_that_was_cancelled_is_not_used_up) {
   EXPECT_EQ(second.join(), begin + 10ms);
 }
 
-TEST(interval, a_tick_that_is_awaited_again_remembers_nothing) {
+TEST(interval, tick_object_awaited_again_keeps_no_state_of_the_last_wait) {
   manual_scheduler s;
   auto h = s.spawn(
       [](manual_scheduler& m) -> task<int> {
@@ -508,7 +508,7 @@ TEST(interval, reset_begins_a_new_schedule) {
   EXPECT_TRUE(h.is_done());
 }
 
-TEST(interval, begins_at_once_if_it_is_told_to) {
+TEST(interval, reset_immediately_makes_the_next_tick_due_at_once) {
   manual_scheduler s;
   auto h = s.spawn(
       [](manual_scheduler& m) -> task<void> {
@@ -553,7 +553,7 @@ TEST(interval, begins_at_the_time_that_its_constructor_names) {
   EXPECT_TRUE(h.is_done());
 }
 
-TEST(interval, of_a_beginning_that_has_passed_follows_its_policy) {
+TEST(interval, with_a_start_in_the_past_follows_its_policy) {
   manual_scheduler s;
   auto h = s.spawn(
       [](manual_scheduler& m) -> task<> {
@@ -577,7 +577,7 @@ TEST(interval, of_a_beginning_that_has_passed_follows_its_policy) {
   EXPECT_TRUE(h.is_done());
 }
 
-TEST(interval, of_a_beginning_that_never_comes_never_ticks) {
+TEST(interval, with_a_start_that_never_comes_never_ticks) {
   manual_scheduler s;
   auto h = s.spawn([]() -> task<> {
     interval every(time_point::max(), 1ms);
@@ -592,7 +592,7 @@ TEST(interval, of_a_beginning_that_never_comes_never_ticks) {
   EXPECT_TRUE(h.is_done());
 }
 
-TEST(interval, tries_a_tick_and_uses_none_up_that_is_not_due) {
+TEST(interval, try_tick_consumes_no_tick_that_is_not_due) {
   manual_scheduler s;
   auto h = s.spawn(
       [](manual_scheduler& m) -> task<> {
@@ -615,14 +615,14 @@ TEST(interval, tries_a_tick_and_uses_none_up_that_is_not_due) {
   EXPECT_TRUE(h.is_done());
 }
 
-TEST(interval, tries_a_tick_outside_of_tasks_by_the_steady_clock) {
+TEST(interval, try_tick_uses_the_steady_clock_outside_of_tasks) {
   const time_point begin = std::chrono::steady_clock::now();
   interval every(begin, std::chrono::hours(1));
   EXPECT_EQ(every.try_tick(), begin);
   EXPECT_LE(every.try_tick().error(), std::chrono::hours(1));
 }
 
-TEST(interval, refuses_a_period_of_nothing_and_names_it) {
+TEST(interval, throws_for_a_period_below_1_ns_and_names_it) {
   EXPECT_THROW(interval(time_point::max(), 0ns), std::invalid_argument);
   for (const auto period : {0ns, -1ns, -5000000000ns}) {
     try {

@@ -59,7 +59,7 @@ namespace {
 
 using namespace time_test;
 
-TEST(timer_memory, the_count_of_allocations_counts) {
+TEST(timer_memory, the_allocation_counter_of_this_test_works) {
   const std::size_t before = allocations;
   const auto two = std::make_unique<std::vector<int>>(3);
   EXPECT_EQ(two->size(), 3U);

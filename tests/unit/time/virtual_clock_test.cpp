@@ -54,7 +54,7 @@ TEST(virtual_clock, stands_still_when_no_timer_is_armed) {
   EXPECT_EQ(clock.now(), virtual_clock::beginning);
 }
 
-TEST(virtual_clock, that_is_moved_by_hand_moves_by_nothing_else) {
+TEST(virtual_clock, in_manual_mode_moves_only_by_advance) {
   virtual_clock clock(clock_mode::manual, time_point(5s));
   EXPECT_FALSE(clock.all_blocked(time_point(6s)));
   EXPECT_EQ(clock.now(), time_point(5s));
@@ -76,7 +76,7 @@ TEST(virtual_clock, never_goes_back_nor_beyond_the_end) {
   EXPECT_EQ(clock.now(), time_point::max());
 }
 
-TEST(virtual_clock, tells_its_listener_of_every_move_by_hand_and_of_no_other) {
+TEST(virtual_clock, notifies_its_listener_of_manual_moves_only) {
   virtual_clock clock;
   int told = 0;
   clock.listen({[](void* n) noexcept { ++*static_cast<int*>(n); }, &told});
@@ -92,7 +92,7 @@ TEST(virtual_clock, tells_its_listener_of_every_move_by_hand_and_of_no_other) {
   EXPECT_EQ(told, 1);
 }
 
-TEST(virtual_clock, a_timer_that_is_overdue_is_looked_at_without_a_move) {
+TEST(virtual_clock, overdue_timer_is_polled_without_a_move_of_the_clock) {
   virtual_clock clock;
   EXPECT_TRUE(clock.all_blocked(virtual_clock::beginning - 1s));
   EXPECT_EQ(clock.now(), virtual_clock::beginning);

@@ -25,7 +25,7 @@ constexpr unsigned finest_level(std::uint64_t current, std::uint64_t tick) {
   return level;
 }
 
-TEST(wheel_level, every_distance_from_every_position_of_the_two_lowest_levels) {
+TEST(wheel_level, is_the_finest_for_every_distance_on_the_two_lowest_levels) {
   for (std::uint64_t current = 0; current < 64 * 64 + 65; ++current) {
     for (std::uint64_t ahead = 1; ahead < 64 * 64 + 130; ++ahead) {
       if (wheel::level_for(current, current + ahead) != finest_level(current, current + ahead)) {
@@ -35,7 +35,7 @@ TEST(wheel_level, every_distance_from_every_position_of_the_two_lowest_levels) {
   }
 }
 
-TEST(wheel_level, every_distance_around_each_wrap_of_each_level) {
+TEST(wheel_level, is_the_finest_for_distances_around_each_wrap_of_each_level) {
   for (unsigned at = 0; at <= 7; ++at) {
     for (unsigned by = 0; by <= 7; ++by) {
       for (std::uint64_t turns : {1U, 63U, 64U, 65U}) {
@@ -100,7 +100,7 @@ TEST(wheel, one_timer_of_any_length_causes_no_wake_up_before_its_time) {
   expect_one_exact_wake(start, never - 1ns);
 }
 
-TEST(wheel, thirty_days_among_a_hundred_thousand_short_timers_fire_on_the_nanosecond) {
+TEST(wheel, a_timer_of_thirty_days_among_many_short_ones_fires_exactly) {
   wheel timers(start);
   timer_node month;
   timer_node brief;
@@ -209,7 +209,7 @@ TEST(wheel, a_clock_that_starts_below_zero_works) {
   EXPECT_EQ(poll(timers, below + 11s), nodes{&node[2]});
 }
 
-TEST(wheel, never_does_not_come_even_when_the_clock_says_never) {
+TEST(wheel, a_timer_at_never_does_not_fire_even_when_the_clock_is_at_never) {
   wheel timers(start);
   timer_node no_time;
   timer_node last_time;
@@ -233,7 +233,7 @@ TEST(wheel, a_wheel_may_begin_at_never) {
   EXPECT_TRUE(poll(timers, never).empty());
 }
 
-TEST(wheel, what_is_armed_in_the_past_during_a_poll_waits_for_the_next) {
+TEST(wheel, a_timer_armed_in_the_past_during_a_poll_fires_at_the_next_poll) {
   wheel timers(start);
   timer_node again;
   timer_node other;
@@ -259,7 +259,7 @@ TEST(wheel, a_clock_that_goes_back_a_little_fires_nothing_early) {
   EXPECT_EQ(poll(timers, start + 12ms), nodes{&node});
 }
 
-TEST(wheel, the_overflow_list_is_examined_again_and_again) {
+TEST(wheel, timers_in_the_overflow_list_fire_exactly_after_many_rescans) {
   wheel timers(start);
   constexpr auto year = 365 * 24h;
   std::array<timer_node, 7> node;
@@ -272,7 +272,7 @@ TEST(wheel, the_overflow_list_is_examined_again_and_again) {
   EXPECT_EQ(clock.woken_for_nothing, 0U);
 }
 
-TEST(wheel, an_overflow_timer_comes_down_while_others_arrive) {
+TEST(wheel, an_overflow_timer_moves_into_the_wheel_while_others_are_armed) {
   wheel timers(start);
   constexpr auto year = 365 * 24h;
   timer_node third;
@@ -288,7 +288,7 @@ TEST(wheel, an_overflow_timer_comes_down_while_others_arrive) {
   EXPECT_EQ(poll(timers, start + 6 * year), nodes{&later});
 }
 
-TEST(wheel, a_cancelled_earliest_leaves_the_exact_next_one) {
+TEST(wheel, next_deadline_is_exact_after_the_earliest_timer_is_cancelled) {
   wheel timers(start);
   std::array<timer_node, 8> node;
   for (unsigned i = 0; i < 8; ++i) timers.insert(node[i], start + 10h + i * 1s);  // one slot of 4.7 h
@@ -335,7 +335,7 @@ TEST(wheel, a_poll_that_may_move_one_timer_at_a_time_loses_nothing) {
   EXPECT_EQ(timers.next_deadline(), never);
 }
 
-TEST(wheel, a_poll_that_was_cut_short_is_taken_up_by_the_next) {
+TEST(wheel, the_next_poll_completes_a_poll_that_was_cut_short) {
   wheel timers(start);
   std::array<timer_node, 3> node;
   timers.insert(node[0], start - 1ms);
@@ -348,7 +348,7 @@ TEST(wheel, a_poll_that_was_cut_short_is_taken_up_by_the_next) {
   EXPECT_EQ(poll(timers, start), nodes{&node[2]});
 }
 
-TEST(wheel, a_poll_with_an_older_clock_does_not_take_from_another) {
+TEST(wheel, a_poll_with_an_older_clock_does_not_undo_a_newer_one) {
   wheel timers(start);
   timer_node node;
   timers.insert(node, start + 7ms);
@@ -358,7 +358,7 @@ TEST(wheel, a_poll_with_an_older_clock_does_not_take_from_another) {
   EXPECT_EQ(timers.pop(effort), &node);
 }
 
-TEST(wheel, after_a_poll_the_slots_are_fine_again) {
+TEST(wheel, timers_armed_after_a_long_poll_get_slots_of_their_own) {
   wheel timers(start);
   timer_node near;
   timer_node far;
@@ -372,7 +372,7 @@ TEST(wheel, after_a_poll_the_slots_are_fine_again) {
   timers.remove(far);
 }
 
-TEST(wheel, never_and_the_end_of_time_share_every_list) {
+TEST(wheel, a_timer_just_before_never_fires_although_it_shares_lists_with_never) {
   for (const time_point now : {start, never - 1h, never - 1ms, never - 2ns}) {
     wheel timers(now);
     std::array<timer_node, 3> node;
@@ -390,7 +390,7 @@ TEST(wheel, never_and_the_end_of_time_share_every_list) {
   }
 }
 
-TEST(wheel, removing_from_every_place_leaves_the_others) {
+TEST(wheel, removing_from_any_position_of_a_slot_leaves_the_other_timers) {
   for (std::size_t gone = 0; gone < 5; ++gone) {
     wheel timers(start);
     std::array<timer_node, 5> node;

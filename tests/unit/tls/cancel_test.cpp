@@ -60,7 +60,7 @@ task<bool> cancelled_after(int count, who which, std::size_t capacity) {
   co_return which == who::client || !s.is_cancelled();
 }
 
-TEST(cancelled_handshakes, end_wherever_they_are) {
+TEST(cancelled_handshakes, end_at_every_cancellation_point) {
   for (const who which : {who::client, who::server}) {
     for (const std::size_t capacity : {std::size_t{200}, wide}) {
       int count = 0;
@@ -149,7 +149,7 @@ task<void> tries_again() {
   EXPECT_EQ(heard, "hello, world");
 }
 
-TEST(cancelled_writes, may_be_tried_again_and_come_once) {
+TEST(cancelled_writes, may_be_retried_and_arrive_once) {
   testing::runtime rt;
   rt.block_on(tries_again());
 }
@@ -173,7 +173,7 @@ task<void> says_something_else() {
   EXPECT_EQ(wrote.value_or(0), 2U);
 }
 
-TEST(cancelled_writes, break_the_direction_if_something_else_follows) {
+TEST(cancelled_writes, break_the_write_direction_if_other_bytes_follow) {
   testing::runtime rt;
   rt.block_on(says_something_else());
 }
@@ -189,7 +189,7 @@ task<void> flushes() {
   EXPECT_EQ(heard, "hello");
 }
 
-TEST(cancelled_writes, go_with_a_flush) {
+TEST(cancelled_writes, are_completed_by_a_flush) {
   testing::runtime rt;
   rt.block_on(flushes());
 }
@@ -221,7 +221,7 @@ task<void> a_reader_sends_the_rest() {
   EXPECT_EQ(heard, 5U + 5 + 1 + 16);
 }
 
-TEST(cancelled_writes, go_with_a_reader) {
+TEST(cancelled_writes, are_completed_by_a_read_that_waits) {
   testing::runtime rt;
   rt.block_on(a_reader_sends_the_rest());
 }
@@ -252,7 +252,7 @@ task<void> through_a_buffer(int step) {
   EXPECT_EQ(heard, text) << step;
 }
 
-TEST(cancelled_writes, under_a_buffer_come_once) {
+TEST(cancelled_writes, under_a_buffered_writer_arrive_once) {
   for (int step = 0; step < 12; ++step) {
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
       testing::runtime rt(seed);
@@ -301,7 +301,7 @@ task<void> fails_once() {
   EXPECT_EQ(heard, "once");
 }
 
-TEST(failed_writes, may_be_tried_again_and_come_once) {
+TEST(failed_writes, may_be_retried_and_arrive_once) {
   testing::runtime rt;
   rt.block_on(fails_once());
 }
@@ -314,7 +314,7 @@ task<void> end_is_given_up() {
   EXPECT_FALSE(after.has_value());
 }
 
-TEST(cancelled_ends, stay_an_end) {
+TEST(cancelled_shutdowns, still_refuse_later_writes) {
   testing::runtime rt;
   rt.block_on(end_is_given_up());
 }

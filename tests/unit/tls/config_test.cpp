@@ -41,7 +41,7 @@ tls::server_config with_identity(void (*change)(tls::identity&)) {
   return config;
 }
 
-TEST(identities, are_given_once_and_wholly) {
+TEST(identities, must_be_complete_and_given_once) {
   EXPECT_EQ(of_server({}).field, "server_config.identities");
   const auto no_chain = of_server(with_identity([](tls::identity& i) { i.chain_pem.clear(); }));
   EXPECT_EQ(no_chain.field, "server_config.identities[0].chain_file");
@@ -53,7 +53,7 @@ TEST(identities, are_given_once_and_wholly) {
   EXPECT_EQ(twice.code, std::errc::invalid_argument);
 }
 
-TEST(identities, are_pem_that_can_be_read) {
+TEST(identities, must_be_valid_pem) {
   const auto none = of_server(with_identity([](tls::identity& i) { i.chain_pem = "hello"; }));
   EXPECT_EQ(none.field, "server_config.identities[0].chain_pem");
   const auto broken =
@@ -66,7 +66,7 @@ TEST(identities, are_pem_that_can_be_read) {
   EXPECT_NE(other.text.find("not the key of the certificate"), std::string::npos) << other.text;
 }
 
-TEST(files, that_are_not_there_are_named) {
+TEST(files, that_are_missing_are_named_in_the_error) {
   tls::server_config server = serving_example();
   server.identities[0].key_pem.clear();
   server.identities[0].key_file = "/nowhere/key.pem";
@@ -126,7 +126,7 @@ TEST(files, may_be_symbolic_links_to_regular_files) {
 }
 
 // OpenSSL opens these files in a handshake.
-TEST(files, of_a_folder_that_is_trusted_are_regular_if_they_have_a_hash_for_a_name) {
+TEST(files, in_a_ca_folder_must_be_regular_if_they_are_named_by_a_hash) {
   const scratch_folder folder;
   ASSERT_EQ(::mkfifo(folder.at("no hash").c_str(), 0600), 0);
   tls::client_config client;
@@ -139,7 +139,7 @@ TEST(files, of_a_folder_that_is_trusted_are_regular_if_they_have_a_hash_for_a_na
   EXPECT_NE(said.text.find(fifo), std::string::npos) << said.text;
 }
 
-TEST(files, of_the_system_are_not_waited_for) {
+TEST(files, of_the_system_trust_must_be_regular) {
   const scratch_folder folder;
   const std::string fifo = folder.at("fifo");
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
@@ -195,7 +195,7 @@ TEST(trust, comes_from_a_folder) {
   EXPECT_FALSE(both.of_client()) << both.of_client().message();
 }
 
-TEST(trust, in_the_system_is_not_trust_in_everybody) {
+TEST(trust, in_the_system_does_not_include_unknown_issuers) {
   for (const auto which :
        {tls::system_trust::unless_others, tls::system_trust::always, tls::system_trust::never}) {
     tls::client_config config;
@@ -205,7 +205,7 @@ TEST(trust, in_the_system_is_not_trust_in_everybody) {
   }
 }
 
-TEST(limits, are_said) {
+TEST(limits, that_are_exceeded_are_reported_with_the_field) {
   tls::client_config client;
   client.alpn = {"h2", ""};
   EXPECT_EQ(of_client(client).field, "client_config.alpn[1]");
@@ -225,7 +225,7 @@ TEST(limits, are_said) {
   EXPECT_EQ(of_client(client).field, "client_config.own[0].key_pem");
 }
 
-TEST(client_certificates, need_somebody_who_is_trusted) {
+TEST(client_certificates, need_a_trusted_ca_in_the_server_config) {
   tls::server_config config = serving_example();
   for (const auto how : {tls::client_certificates::optional, tls::client_certificates::required}) {
     config.from_clients = how;

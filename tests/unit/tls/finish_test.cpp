@@ -222,7 +222,7 @@ TEST(tls_finish, delivers_the_last_answer_when_the_peer_has_sent_unread_input) {
     }).join();
 }
 
-TEST(tls_finish, says_that_the_limit_was_reached_when_the_peer_goes_on) {
+TEST(tls_finish, returns_limit_reached_when_the_peer_does_not_end) {
   runtime rt(with_workers(1));
   rt.spawn([]() -> task<> {
       auto making = connected_over_tcp();

@@ -26,7 +26,7 @@ task<std::string> says_hello(ends& both) {
   co_return heard;
 }
 
-TEST(handshake, makes_a_stream_of_two) {
+TEST(handshake, connects_a_client_and_a_server) {
   for (const std::size_t capacity : {std::size_t{1}, std::size_t{100}, wide}) {
     // Also with less capacity than a ticket needs before the client reads: tickets are not waited for.
     ends both = shake(trusting(), serving_example(), "example.com", capacity);
@@ -62,7 +62,7 @@ TEST(handshake, takes_an_identity_from_files) {
 }
 
 // The server sends the intermediate certificate with its own.
-TEST(certificates, may_be_signed_by_one_that_is_signed) {
+TEST(certificates, may_be_signed_by_an_intermediate_certificate) {
   const authority middle("middle", root());
   const ends both = shake(trusting(), serving(middle.issue({})));
   EXPECT_FALSE(both.of_client()) << both.of_client().message();
@@ -81,7 +81,7 @@ struct refusal {
   alert said;
 };
 
-TEST(certificates, are_refused_for_a_reason) {
+TEST(certificates, are_refused_with_the_matching_error_and_alert) {
   const authority stranger("stranger");
   const refusal all[] = {
       {"wrong host", of_example_com(), "example.org", verify_error::host_mismatch, alert::bad_certificate},
@@ -152,7 +152,7 @@ TEST(certificates, are_accepted_for_names_and_addresses) {
   }
 }
 
-TEST(certificates, are_not_looked_at_if_that_is_said) {
+TEST(certificates, are_not_checked_if_verification_is_off) {
   tls::client_config blind;
   blind.verify = tls::verification::none;
   const ends both = shake(blind, serving(authority::self_signed({})), "whoever.example");
@@ -175,7 +175,7 @@ void expect_refused(const std::string& host) {
   EXPECT_TRUE(read.has_value() && sent.empty()) << host;
 }
 
-TEST(hosts, must_be_names) {
+TEST(hosts, must_be_valid_names) {
   const std::string long_name = std::string(63, 'a') + "." + std::string(63, 'b') + "." +
                                 std::string(63, 'c') + "." + std::string(63, 'd');
   for (const std::string& host : {std::string(),
@@ -195,7 +195,7 @@ TEST(hosts, must_be_names) {
 }
 
 // The rule of net::resolve(). OpenSSL would read the first one as 10.0.0.1, and the second one as an address.
-TEST(hosts, whose_last_label_is_a_number_are_addresses_or_nothing) {
+TEST(hosts, whose_last_label_is_a_number_must_be_valid_addresses) {
   for (const char* host : {"010.0.0.1",
                            "::ffff:010.0.0.1",
                            "0177.0.0.1",
@@ -221,7 +221,7 @@ TEST(alpn, is_the_servers_choice) {
   EXPECT_EQ(both.server->alpn(), "http/1.1");
 }
 
-TEST(alpn, without_a_common_one_is_refused) {
+TEST(alpn, without_a_common_protocol_is_refused) {
   tls::client_config client = trusting();
   tls::server_config server = serving_example();
   client.alpn = {"h3"};
@@ -285,7 +285,7 @@ TEST(client_certificates, are_seen_by_the_server) {
   EXPECT_EQ(not_asked.server->peer_subject(), "");
 }
 
-TEST(client_certificates, that_are_required_and_not_there_end_it) {
+TEST(client_certificates, that_are_required_and_missing_end_the_connection) {
   ends both = shake(trusting(), asking(tls::client_certificates::required));
   EXPECT_EQ(both.of_server(), tls::errc::no_certificate) << both.of_server().message();
   ASSERT_FALSE(both.of_client()) << "it has finished before the server knows";
@@ -295,7 +295,7 @@ TEST(client_certificates, that_are_required_and_not_there_end_it) {
   EXPECT_FALSE(optional.of_server());
 }
 
-TEST(client_certificates, of_a_stranger_end_it) {
+TEST(client_certificates, of_an_unknown_issuer_end_the_connection) {
   const authority stranger("stranger");
   tls::client_config client = trusting();
   client.own.push_back(stranger.issue({.name = "mallory"}));

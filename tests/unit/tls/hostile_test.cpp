@@ -164,7 +164,7 @@ TEST(garbage, is_an_error_of_a_client_and_of_a_server) {
   }
 }
 
-TEST(garbage, that_is_an_alert_is_named) {
+TEST(garbage, that_is_an_alert_is_reported_as_that_alert) {
   tls::client client(trusting());
   testing::runtime rt;
   const auto hears = [&]() -> task<std::error_code> {
@@ -193,7 +193,7 @@ task<void> stalls(std::size_t capacity) {
   EXPECT_EQ(end.value_or(9), 0U);
 }
 
-TEST(stalled_peers, are_left_after_a_timeout) {
+TEST(stalled_peers, let_a_handshake_end_by_its_timeout) {
   testing::runtime rt;
   rt.block_on(stalls(1));
   rt.block_on(stalls(wide));
@@ -219,7 +219,7 @@ task<void> fails_before_one_that_does_not_read() {
   EXPECT_TRUE(end.has_value());
 }
 
-TEST(stalled_peers, do_not_hold_up_a_failure) {
+TEST(stalled_peers, delay_a_failed_handshake_by_at_most_one_second) {
   testing::runtime rt;
   rt.block_on(fails_before_one_that_does_not_read());
 }
@@ -256,7 +256,7 @@ task<void> reads_an_end_beside_a_writer() {
   EXPECT_EQ(later, rota::errc::end_of_stream) << "nor is the rest of the write waited for";
 }
 
-TEST(stalled_peers, do_not_hold_up_an_end) {
+TEST(stalled_peers, do_not_delay_the_end_of_stream_for_a_reader) {
   testing::runtime rt;
   rt.block_on(reads_an_end_beside_a_writer());
 }
@@ -284,7 +284,7 @@ task<void> hears_garbage_beside_a_writer() {
   static_cast<void>(co_await putting.result());
 }
 
-TEST(stalled_peers, are_told_by_a_writer_why) {
+TEST(stalled_peers, get_the_alert_from_a_writer_that_waits) {
   testing::runtime rt;
   rt.block_on(hears_garbage_beside_a_writer());
 }
@@ -301,7 +301,7 @@ task<void> hears_garbage_alone() {
   static_cast<void>(co_await putting.result());
 }
 
-TEST(stalled_peers, have_one_second_and_no_more) {
+TEST(stalled_peers, delay_a_read_error_by_at_most_one_second) {
   testing::runtime rt;
   rt.block_on(hears_garbage_alone());
 }

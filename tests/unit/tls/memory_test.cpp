@@ -54,7 +54,7 @@ bool opens(const tls::client_config& config) {
   std::exit(is_good ? 0 : 1);
 }
 
-TEST(no_memory, for_a_connection_is_forgotten_by_the_next) {
+TEST(no_memory, for_one_connection_does_not_break_the_next) {
   ASSERT_TRUE(are_ours);
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(open_without_memory(), ::testing::ExitedWithCode(0), "");
@@ -81,7 +81,7 @@ void connect_by_one_that_boasts() {
   static_cast<void>(rt.block_on(client.connect(boasting_stream(std::move(near)), "example.com")));
 }
 
-TEST(streams_below, that_say_more_than_they_did_end_the_program) {
+TEST(streams_below, that_report_more_bytes_than_they_were_given_end_the_program) {
   EXPECT_DEATH(connect_by_one_that_boasts(), "has written more than it was given");
 }
 

@@ -41,7 +41,7 @@ TEST(sessions, are_resumed_by_the_same_client) {
 }
 
 // The capacity is less than a ticket: the rest goes with the server's next write.
-TEST(sessions, are_resumed_though_their_tickets_had_no_room) {
+TEST(sessions, are_resumed_although_a_ticket_exceeds_the_capacity) {
   const tls::client client(trusting());
   const tls::server server(serving_example());
   testing::runtime rt;
@@ -52,7 +52,7 @@ TEST(sessions, are_resumed_though_their_tickets_had_no_room) {
   EXPECT_TRUE(second.client->is_resumed());
 }
 
-TEST(sessions, are_those_of_a_host) {
+TEST(sessions, are_resumed_with_the_same_host_only) {
   const tls::client client(trusting());
   const tls::server server(serving(root().issue({.hosts = "DNS:a.example,DNS:b.example"})));
   testing::runtime rt;
@@ -157,7 +157,7 @@ TEST(sessions, are_forgotten_in_the_order_of_their_use) {
   EXPECT_TRUE(a_again.client->is_resumed());
 }
 
-TEST(sessions, are_none_if_either_side_says_so) {
+TEST(sessions, are_not_resumed_if_either_side_disables_them) {
   tls::client_config no_memory = trusting();
   no_memory.remembered_hosts = 0;
   tls::server_config no_tickets = serving_example();

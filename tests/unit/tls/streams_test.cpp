@@ -160,7 +160,7 @@ task<void> is_cut_off(goes how) {
   EXPECT_EQ(got.value_or(0), 5U);
 }
 
-TEST(streams, that_are_cut_off_say_so) {
+TEST(streams, that_are_cut_off_report_end_of_stream) {
   testing::runtime rt;
   rt.block_on(is_cut_off(goes::closes));
   rt.block_on(is_cut_off(goes::finishes_below));
@@ -213,7 +213,7 @@ task<void> is_changed(std::size_t at) {
   EXPECT_EQ(said.category(), tls::alert_category()) << at << ": " << said.message();
 }
 
-TEST(streams, that_are_changed_break) {
+TEST(streams, that_are_tampered_with_fail) {
   testing::runtime rt;
   for (std::size_t at = 0; at < 5 + 8 + 1 + 16; ++at) rt.block_on(is_changed(at));
 }
@@ -229,7 +229,7 @@ task<void> is_closed_meanwhile() {
   EXPECT_TRUE(!got.has_value() && got.error() == rota::errc::closed);
 }
 
-TEST(streams, may_be_closed_while_one_reads) {
+TEST(streams, may_be_closed_while_a_read_waits) {
   testing::runtime rt;
   rt.block_on(is_closed_meanwhile());
 }
@@ -274,7 +274,7 @@ task<void> through_a_relay() {
   EXPECT_TRUE(moved.has_value() && moved->there == 5 && moved->back == 8);
 }
 
-TEST(streams, may_be_copied_like_all_others) {
+TEST(streams, may_be_relayed_by_copy_both) {
   testing::runtime rt;
   rt.block_on(through_a_relay());
 }

@@ -45,7 +45,7 @@ TEST(versions, before_1_3_are_refused_by_a_server) {
   EXPECT_EQ(x.peer_said, SSL_ERROR_SSL) << "it is told by an alert";
 }
 
-TEST(versions, as_1_2_are_taken_if_that_is_said) {
+TEST(versions, tls_1_2_is_accepted_if_configured) {
   with_foreign_client x(TLS1_2_VERSION, tls::version::tls_1_2);
   testing::runtime rt;
   const result<tls_stream> got = rt.block_on(x.run());
@@ -84,7 +84,7 @@ TEST(versions, before_1_3_are_refused_by_a_client) {
   EXPECT_EQ(x.peer_said, SSL_ERROR_SSL);
 }
 
-TEST(versions, before_1_2_are_refused_whatever_is_said) {
+TEST(versions, before_1_2_are_refused_whatever_is_configured) {
   with_foreign_client x(TLS1_1_VERSION, tls::version::tls_1_2);
   SSL_set_min_proto_version(x.peer->ssl(), TLS1_VERSION);
   SSL_set_security_level(x.peer->ssl(), 0);
@@ -108,7 +108,7 @@ task<void> renegotiates(with_foreign_client& x) {
   EXPECT_FALSE(read.has_value());
 }
 
-TEST(versions, as_1_2_do_not_renegotiate) {
+TEST(versions, tls_1_2_does_not_renegotiate) {
   with_foreign_client x(TLS1_2_VERSION, tls::version::tls_1_2);
   testing::runtime rt;
   rt.block_on(renegotiates(x));
@@ -133,7 +133,7 @@ task<void> changes_keys(with_foreign_client& x) {
   }
 }
 
-TEST(keys, are_changed_as_often_as_the_peer_likes) {
+TEST(keys, are_updated_as_often_as_the_peer_requests) {
   with_foreign_client x(TLS1_3_VERSION, tls::version::tls_1_3);
   testing::runtime rt;
   rt.block_on(changes_keys(x));

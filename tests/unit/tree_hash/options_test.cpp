@@ -47,7 +47,7 @@ TEST(options, can_all_be_set) {
   EXPECT_EQ(parse({"/", "--progress", "always"})->progress, bar::always);
 }
 
-TEST(options, name_what_is_wrong_and_what_would_be_right) {
+TEST(options, report_the_wrong_value_and_what_is_allowed) {
   expect_error({}, {"DIR", "required"});
   expect_error({"/dev/null"}, {"DIR", "'/dev/null' is not a directory"});
   expect_error({"/", "--workers", "4097"}, {"--workers", "'4097' is not a number in 0..4096"});
@@ -61,7 +61,7 @@ TEST(options, name_what_is_wrong_and_what_would_be_right) {
   expect_error({"/", "/tmp"}, {"/tmp"});
 }
 
-TEST(options, explain_themselves) {
+TEST(options, are_all_listed_by_help) {
   const auto o = parse({"--help"});
   ASSERT_FALSE(o);
   EXPECT_EQ(o.error().exit_code, 0);

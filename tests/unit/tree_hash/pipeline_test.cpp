@@ -73,7 +73,7 @@ void fill(const scratch_tree& tree) {
   tree.write("large", std::string(3'000'000, 'y'));
 }
 
-TEST(a_tree, has_one_output_whoever_reads_it) {
+TEST(a_tree, has_the_same_output_for_any_number_of_threads) {
   const scratch_tree tree;
   fill(tree);
   const std::string expected = output_of(tree);
@@ -91,7 +91,7 @@ TEST(a_tree, has_one_output_whoever_reads_it) {
   }
 }
 
-TEST(a_tree, has_another_digest_when_a_name_or_a_byte_or_a_kind_is_another) {
+TEST(a_tree, changes_its_digest_with_a_name_a_byte_or_a_kind) {
   const scratch_tree tree;
   const auto root_digest = [&] {
     const std::string text = output_of(tree);
@@ -114,7 +114,7 @@ TEST(a_tree, has_another_digest_when_a_name_or_a_byte_or_a_kind_is_another) {
   EXPECT_EQ(root_digest(), first);
 }
 
-TEST(a_tree, with_something_unreadable_is_read_beside_it) {
+TEST(a_tree, with_an_unreadable_file_still_hashes_the_others) {
   const scratch_tree tree;
   tree.write("a", "1");
   tree.write("b", "2");
@@ -128,7 +128,7 @@ TEST(a_tree, with_something_unreadable_is_read_beside_it) {
   EXPECT_NE(p.complaints().find(tree.at("a") + ": Permission denied\n"), std::string::npos);
 }
 
-TEST(a_tree, ends_when_nobody_takes_its_output) {
+TEST(a_tree, fails_when_its_output_cannot_be_written) {
   const scratch_tree tree;
   fill(tree);
   const unique_fd full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
@@ -205,7 +205,7 @@ struct stubborn_work {
   }
 };
 
-TEST(a_signal, finds_what_was_before_while_the_work_hangs_that_the_first_one_cancelled) {
+TEST(a_signal, restores_the_default_handler_while_the_cancelled_work_still_runs) {
   screen nowhere(-1, -1, bar::never);
   const counts none;
   for (const int number : {SIGINT, SIGTERM}) {
@@ -244,7 +244,7 @@ TEST(a_signal, that_does_not_come_is_not_waited_for) {
   EXPECT_EQ(runtime.block_on(run_until_signal(p.work.run(), p.streams, p.done)), std::nullopt);
 }
 
-TEST(a_stalled_output, does_not_hold_a_cancellation_up) {
+TEST(a_stalled_output, does_not_delay_a_cancellation) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
   const unique_fd nobody_reads(ends[0]);
@@ -271,7 +271,7 @@ struct terminal_pair {
   unique_fd in;
 };
 
-TEST(a_stalled_terminal, does_not_hold_a_cancellation_up) {
+TEST(a_stalled_terminal, does_not_delay_a_cancellation) {
   const terminal_pair terminal;
   const scratch_tree tree;
   for (int i = 0; i < 2'000; ++i) tree.write("f" + std::to_string(i), "1");
@@ -281,7 +281,7 @@ TEST(a_stalled_terminal, does_not_hold_a_cancellation_up) {
   EXPECT_EQ(runtime.block_on(cancel_when_read(p, 1'999)), 1U);
 }
 
-TEST(a_terminal, is_opened_again_without_a_change_for_others) {
+TEST(a_terminal, is_reopened_without_changing_the_flags_of_the_original) {
   const terminal_pair terminal;
   const unique_fd again = open_terminal_again(terminal.in.get());
   ASSERT_TRUE(again.is_open());

@@ -28,14 +28,14 @@ TEST(a_size, has_a_unit) {
 constexpr tally half{.files_done = 3, .files_found = 8, .bytes_done = 512, .bytes_found = 1024};
 const std::string of_half = " 50%  3/8 files  512 B/1.0 KiB  100 B/s";
 
-TEST(a_progress_line, says_how_far_it_came) {
+TEST(a_progress_line, shows_percentage_counts_rate_and_bar) {
   EXPECT_EQ(progress_line(half, 100, of_half.size()), of_half);
   EXPECT_EQ(progress_line(half, 100, of_half.size() + 13), of_half + " [#####.....]");
   EXPECT_EQ(progress_line(half, 100, 1'000),
             of_half + " [" + std::string(20, '#') + std::string(20, '.') + "]");
 }
 
-TEST(a_progress_line, has_no_bar_where_there_is_no_room) {
+TEST(a_progress_line, has_no_bar_if_the_width_is_too_small) {
   EXPECT_EQ(progress_line(half, 100, of_half.size() + 12), of_half);
 }
 
@@ -79,7 +79,7 @@ struct pipe_pair {
   unique_fd in;
 };
 
-TEST(a_screen, has_a_bar_only_on_a_terminal_or_if_it_must) {
+TEST(a_screen, has_a_bar_only_on_a_terminal_or_if_it_is_forced) {
   const pipe_pair error;
   EXPECT_FALSE(screen(-1, error.in.get(), bar::if_terminal).has_bar());
   EXPECT_FALSE(screen(-1, error.in.get(), bar::never).has_bar());

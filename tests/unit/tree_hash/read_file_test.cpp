@@ -43,7 +43,7 @@ TEST_F(a_file, is_read_in_pieces) {
   EXPECT_EQ(counts_.now(), (tally{1, 1, 3, 3}));
 }
 
-TEST_F(a_file, gives_its_directory_back) {
+TEST_F(a_file, releases_its_directory_after_the_read) {
   tree_.write("abc", "abc");
   entry file = found("abc", 3);
   EXPECT_EQ(open_.load(), 1U);

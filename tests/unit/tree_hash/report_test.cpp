@@ -48,7 +48,7 @@ TEST(a_report, has_a_line_for_each_file_and_comments_for_directories) {
   EXPECT_EQ(reported("r", directories::all, small).out, files[0] + files[1] + folder + root);
 }
 
-TEST(a_report, keeps_the_root_as_it_was_said) {
+TEST(a_report, prints_the_root_path_as_it_was_given) {
   EXPECT_EQ(reported("r/", directories::none, small).out,
             hex_of("1") + "  r/a\n" + hex_of("2") + "  r/d/b\n");
   EXPECT_EQ(reported("/", directories::all, small).out,
@@ -56,12 +56,12 @@ TEST(a_report, keeps_the_root_as_it_was_said) {
                 of_root + "  /\n");
 }
 
-TEST(a_report, of_a_directory_without_anything) {
+TEST(a_report, of_an_empty_directory_has_the_digest_of_no_bytes) {
   EXPECT_EQ(reported("r", directories::root, {named(kind::begin, ""), end}).out,
             "# directory " + hex_of("") + "  r\n");
 }
 
-TEST(a_report, counts_links_and_special_files_for_the_directory_alone) {
+TEST(a_report, includes_links_and_special_files_in_the_directory_digest_only) {
   entry link = named(kind::link, "l");
   link.sum = sum_of("target");
   const texts t = reported("r",
@@ -81,7 +81,7 @@ TEST(a_report, counts_links_and_special_files_for_the_directory_alone) {
             "tree_hash: r/s: skipped: a socket\n");
 }
 
-TEST(a_report, says_what_failed_and_gives_no_digest_to_what_is_around_it) {
+TEST(a_report, names_failures_and_omits_digests_of_the_enclosing_directories) {
   entry unreadable = named(kind::file, "u");
   unreadable.error = std::make_error_code(std::errc::io_error);
   report r("r", directories::all);
@@ -111,7 +111,7 @@ TEST(a_report, escapes_names_in_lines_but_not_in_digests) {
       "\\" + hex_of("1") + "  r/a\\nb\n# directory " + hex_of(child("file", hex_of("1"), "a\nb")) + "  r\n");
 }
 
-TEST(a_report, forgets_what_was_taken) {
+TEST(a_report, is_empty_after_take) {
   report r("r", directories::root);
   r.add(named(kind::begin, ""));
   r.add(file("a", "1"));

@@ -16,20 +16,20 @@ std::string hex_of(std::string_view text) {
   return to_hex(sum.finish());
 }
 
-TEST(sha256, of_known_texts) {
+TEST(sha256, matches_the_published_examples) {
   EXPECT_EQ(hex_of(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(hex_of("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_EQ(hex_of("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
             "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
 }
 
-TEST(sha256, in_pieces_is_the_same) {
+TEST(sha256, matches_the_published_example_if_added_in_pieces) {
   sha256 sum;
   for (int i = 0; i < 1'000; ++i) sum.add(std::string(1'000, 'a'));
   EXPECT_EQ(to_hex(sum.finish()), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-TEST(sha256, begins_anew_when_it_is_finished) {
+TEST(sha256, starts_over_after_finish) {
   sha256 sum;
   sum.add("other");
   static_cast<void>(sum.finish());
@@ -37,7 +37,7 @@ TEST(sha256, begins_anew_when_it_is_finished) {
   EXPECT_EQ(to_hex(sum.finish()), hex_of("abc"));
 }
 
-TEST(a_line, is_that_of_sha256sum) {
+TEST(a_line, has_the_format_of_sha256sum) {
   const digest zero{};
   const std::string hex(64, '0');
   EXPECT_EQ(digest_line(zero, "a b"), hex + "  a b\n");

@@ -115,7 +115,7 @@ rota::task<std::size_t> walk_once_cancelled(walk& w, std::atomic<bool>& has_begu
   co_return w.next(100).size();
 }
 
-TEST(a_walk, stops_when_its_task_is_to_stop) {
+TEST(a_walk, stops_when_its_task_is_cancelled) {
   const scratch_tree tree;
   for (int i = 0; i < 50; ++i) tree.write("f" + std::to_string(i), "");
   counts found;
@@ -158,7 +158,7 @@ class deep_chain {
   unique_fd top_;
 };
 
-TEST(a_walk, goes_deeper_than_a_path_is_long_with_few_descriptors) {
+TEST(a_walk, goes_deeper_than_the_longest_path_with_few_descriptors) {
   const scratch_tree tree;
   const deep_chain chain(tree);
   unsigned most = 0;
@@ -206,7 +206,7 @@ TEST(a_walk, waits_while_too_many_directories_have_unread_files) {
   EXPECT_TRUE(w.has_room());
 }
 
-TEST(descriptors, are_shared_out) {
+TEST(descriptors, limit_the_number_of_open_directories) {
   EXPECT_EQ(directories_within(1024, 2), 256U);
   EXPECT_EQ(directories_within(64, 2), 38U);
   EXPECT_EQ(directories_within(descriptors_beside + 2 + fewest_directories, 2), fewest_directories);
