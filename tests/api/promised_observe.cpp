@@ -53,7 +53,7 @@ TEST(public_api, every_errc_has_a_stable_value_and_its_own_message) {
   }
 }
 
-TEST(public_api, waker_wakes_can_be_cloned_and_compared) {
+TEST(public_api, waker_can_be_called_cloned_and_compared) {
   int calls = 0;
   rota::waker one = rota::callback_waker([&calls]() noexcept { ++calls; });
   const rota::waker other = one.clone();

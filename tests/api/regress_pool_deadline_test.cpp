@@ -654,7 +654,7 @@ task<> is_held_off(thread_pool& p) {
 TEST(pool_deadline, is_held_off_by_a_shield_around_the_submit) { with_each(is_held_off); }
 
 /// The clean-up of an unwinding has its own limit.
-TEST(pool_deadline, of_a_job_in_a_cleanup_is_the_limit_of_the_cleanup) {
+TEST(pool_deadline, of_an_expired_timeout_does_not_end_a_job_in_the_cleanup) {
   thread_pool p({.max_threads = 1});
   int value = 0;
   const auto cleans = [&]() -> task<> {

@@ -189,7 +189,7 @@ void park_three_times(board& b, std::uint32_t mine) {
   }
 }
 
-TEST(bitmap_model, four_workers_that_park_at_random_lose_no_bit) {
+TEST(bitmap_model, four_workers_that_park_lose_no_bit_in_random_schedules) {
   const auto body = [](execution& e) {
     auto& b = e.make<board>();
     for (const std::uint32_t mine : {0U, 1U, 2U, 64U}) {

@@ -257,7 +257,7 @@ void expect_unseen(std::string_view name, bool by_handle) {
   });
 }
 
-TEST(cause_model, child_that_joins_a_sibling_does_not_see_their_scope_cancel_it) {
+TEST(cause_model, child_does_not_see_a_joined_sibling_end_if_their_scope_cancels_both) {
   expect_unseen("cause_scope_join", true);
 }
 
@@ -297,7 +297,7 @@ task<int> fails_around_two_scopes(causes& x) {
   co_return 0;
 }
 
-TEST(cause_model, children_of_nested_scopes_do_not_see_each_others_end_on_a_failure) {
+TEST(cause_model, outer_child_does_not_see_the_end_of_an_inner_child_on_a_failure) {
   expect_holds_everywhere(
       "cause_inner_scopes",
       [](execution& e) {

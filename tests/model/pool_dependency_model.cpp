@@ -218,7 +218,7 @@ TEST(pool_dependency_model, a_blocked_job_is_cancelled_while_its_predecessor_end
 }
 
 // A failure claims it beside a cancel: one of them gets it.
-TEST(pool_dependency_model, a_blocked_job_is_stopped_while_its_predecessor_fails) {
+TEST(pool_dependency_model, blocked_job_ends_once_when_a_stop_races_with_a_failed_predecessor) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     w.submit_one(0, true);

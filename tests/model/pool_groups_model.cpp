@@ -78,7 +78,7 @@ TEST(pool_groups_model, a_plain_job_joins_while_it_ends) {
 }
 
 // Two threads change their minds about the same job, while it ends.
-TEST(pool_groups_model, two_threads_add_and_remove_a_job_while_it_ends) {
+TEST(pool_groups_model, group_is_empty_after_two_threads_add_and_remove_an_ending_job) {
   const auto body = [](execution& e) {
     auto& w = e.make<group_world>(few_threads(1));
     w.submit(0, "");

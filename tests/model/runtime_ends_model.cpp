@@ -171,7 +171,7 @@ void an_end_is_unseen(const char* name, task<> (*work)(signal&, bool&), const ru
 TEST(runtime_ends_model, a_sender_does_not_see_the_end_of_its_receiver_in_a_shutdown) {
   an_end_is_unseen("ends_sender", sends, two_workers());
 }
-TEST(runtime_ends_model, a_sender_that_suspends_late_does_not_see_the_end_of_its_receiver) {
+TEST(runtime_ends_model, sender_that_suspends_late_does_not_see_its_receiver_end_in_a_shutdown) {
   an_end_is_unseen("ends_late_sender", sends_late, two_workers());
 }
 TEST(runtime_ends_model, an_awaiter_does_not_see_the_end_of_its_closure_in_a_shutdown) {

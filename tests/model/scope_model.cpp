@@ -103,7 +103,7 @@ TEST(scope_model, a_closed_scope_refuses_new_children) {
 }
 
 // The parent is cancelled, and leaves, while a foreign thread gives it a failure.
-TEST(scope_model, a_dropped_handle_reports_a_failure_to_a_parent_that_unwinds) {
+TEST(scope_model, parent_fails_or_is_cancelled_when_a_failed_childs_handle_drops) {
   expect_holds_everywhere(
       "scope_stranger_unwinds",
       [](execution& e) {

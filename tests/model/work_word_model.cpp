@@ -515,7 +515,7 @@ TEST(work_word_model, an_old_id_does_nothing_to_the_next_work_of_its_slot) {
 
 // ---- the pool's end ---------------------------------------------------------------------------------------
 
-TEST(work_word_model, submit_runs_the_job_or_throws_when_a_shutdown_races) {
+TEST(work_word_model, submit_throws_or_its_job_ends_once_when_a_shutdown_races) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     for (unsigned i = 0; i < 2; ++i) {
@@ -684,7 +684,7 @@ void fill_up(execution& e, rejection policy) {
   });
 }
 
-TEST(work_word_model, submitter_waits_when_the_queue_is_full) {
+TEST(work_word_model, every_job_ends_once_when_submitters_meet_a_full_queue) {
   const auto body = [](execution& e) { fill_up(e, rejection::block); };
   expect_holds(pool_exhaustive("full_block", 0), body);
   expect_holds(pool_at_random("full_block pct"), body);

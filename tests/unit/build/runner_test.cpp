@@ -189,7 +189,7 @@ TEST(build_runner, timeout_includes_the_time_between_attempts) {
   EXPECT_EQ(result.done, 0U);
 }
 
-TEST(build_runner, run_of_phony_statements_alone_ends_at_once) {
+TEST(build_runner, run_of_phony_statements_alone_completes_no_command) {
   tried_build b("build @a: phony\nbuild @b: phony @a\n");
   EXPECT_EQ(b.run().done, 0U);
 }

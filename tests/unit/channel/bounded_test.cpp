@@ -540,7 +540,7 @@ TEST(bounded, threads_wait_with_and_without_a_limit) {
 }
 
 // Regression row 6: two senders and two receivers share one place.
-TEST(bounded, two_senders_and_two_receivers_lose_no_item_on_one_slot) {
+TEST(bounded, two_senders_and_two_receivers_lose_no_item_in_a_small_channel) {
   static constexpr int each = 20'000;
   for (const std::uint64_t n : {1U, 3U}) {
     auto made = bounded<int>(n);

@@ -149,7 +149,7 @@ TEST(listing_page, a_name_is_never_taken_for_a_scheme) {
   EXPECT_EQ(out, "javascript%3Aalert%281%29");
 }
 
-TEST(listing_page, every_link_opens_the_file_that_it_names) {
+TEST(listing_page, percent_encoded_names_open_files_of_the_expected_size) {
   scratch_folder folder;
   const std::vector<std::string> names{
       "a b", "\xc3\xa4", "100%", "%41", "a+b", "c:d", "q?r#s", "<x>", "it's \"quoted\""};

@@ -44,7 +44,7 @@ task<std::uint64_t> fib(unsigned n) {
   co_return a + b;
 }
 
-TEST_P(fork_on, recursion_without_a_cut_off_spawns_few_tasks) {
+TEST_P(fork_on, recursion_without_a_cut_off_spawns_less_than_half_on_one_worker) {
   EXPECT_EQ(r.spawn(fib(21)).join(), 10946U);
   if (GetParam() == 1) {
     // Each 5 ms, also if this process does not run, the watchdog lets the worker make tasks of some of them.

@@ -311,7 +311,7 @@ TEST(parallel_for, accepts_bounds_of_a_character_type) {
   EXPECT_EQ(calls.load(), 97 + 98 + 99);
 }
 
-TEST(parallel_for, chunks_that_are_not_stolen_spawn_no_tasks) {
+TEST(parallel_for, loop_on_one_worker_spawns_fewer_tasks_than_chunks) {
   runtime r{runtime_options{.workers = 1}};
   const std::uint64_t before = r.stats().total_spawned;
   std::atomic<int> calls{0};

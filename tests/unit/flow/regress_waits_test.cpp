@@ -85,7 +85,7 @@ TEST(wait_regressions, nested_timeouts_can_be_awaited_again) {
   EXPECT_EQ(h.join(), "in time;in time;late;late");
 }
 
-TEST(wait_regressions, reused_timeout_inside_an_earlier_one_is_in_time_again) {
+TEST(wait_regressions, late_timeout_reused_under_an_earlier_deadline_is_in_time) {
   manual_scheduler s;
   auto work = []() -> task<std::string> {
     auto nap = sleep_for(20ms);

@@ -261,7 +261,7 @@ TEST(fan_in_end, is_reported_after_a_close_when_all_items_were_taken) {
   EXPECT_EQ(drained(in), std::vector<int>{});
 }
 
-TEST(fan_in_end, wakes_a_sleeping_consumer) {
+TEST(fan_in_end, ends_a_wait_in_another_thread_after_a_close) {
   fan_in<int> in;
   auto end = std::async(std::launch::async, [&in] { return in.wait(); });
   in.close();

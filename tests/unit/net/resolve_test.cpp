@@ -110,7 +110,7 @@ std::ostream& operator<<(std::ostream& out, const sources_row& r) { return out <
 
 class name_sources : public ::testing::TestWithParam<sources_row> {};
 
-TEST_P(name_sources, are_simple_if_they_are_files_and_name_servers_only) {
+TEST_P(name_sources, are_simple_if_hosts_lists_only_files_and_dns_without_actions) {
   EXPECT_EQ(net::detail::only_files_and_name_servers(GetParam().text), GetParam().are_simple);
 }
 

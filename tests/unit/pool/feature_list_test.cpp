@@ -9,7 +9,7 @@
 //                              regress_wait.coroutine_resumes_in_its_own_pool_after_a_wait,
 //                              regress_idle.coroutine_is_outstanding_until_it_ends
 //   async: priority, group     feature_list.a_coroutine_keeps_its_priority_and_its_group_at_each_segment
-//   pool control               feature_list.cancel_pause_and_stop_of_all_apply_to_every_job;
+//   pool control               feature_list.cancel_all_takes_queued_jobs_and_stop_all_running_ones;
 //                              regress_retry_of_one.a_pause_holds_the_attempt_that_is_due
 //   work control               state_by_operation_test.cpp: each operation in each state
 //   control of lists           regress_wait.wait_for_a_list_returns_the_unknown_ids
@@ -160,7 +160,7 @@ TEST(feature_list, a_coroutine_keeps_its_priority_and_its_group_at_each_segment)
   EXPECT_TRUE(p.members("g").empty());
 }
 
-TEST(feature_list, cancel_pause_and_stop_of_all_apply_to_every_job) {
+TEST(feature_list, cancel_all_takes_queued_jobs_and_stop_all_running_ones) {
   thread_pool p({.max_threads = 2});
   std::atomic<int> turns{0};
   const auto loop = [&] {

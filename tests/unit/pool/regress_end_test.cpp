@@ -84,7 +84,7 @@ TEST(regress_end, submit_refused_by_shutdown_releases_its_reservation) {
   }
 }
 
-TEST(regress_end, jobs_held_by_a_paused_group_are_destroyed) {
+TEST(regress_end, destructor_destroys_jobs_held_by_a_paused_group) {
   const auto kept = std::make_shared<int>(0);
   {
     thread_pool p({.max_threads = 1, .pause = pause_mode::queued_too});

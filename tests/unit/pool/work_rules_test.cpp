@@ -134,7 +134,7 @@ TEST(work_rules, runner_rules_apply_only_to_running_or_paused_jobs) {
 }
 
 // Drops the runner's reference in the same step. Applies only without waiters and without a request to undo.
-TEST(work_rules, end_at_once_applies_only_without_waiters_and_requests) {
+TEST(work_rules, end_at_once_applies_only_without_waiters_force_stop_or_hold) {
   expect_rule("end_at_once", {.from = runs, .sets = over}, succeeded, true, [](word w) {
     return rule::end_at_once(w, succeeded, 0);
   });

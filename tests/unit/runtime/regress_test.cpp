@@ -151,7 +151,7 @@ TEST(regress, shutdown_seen_through_a_cancelled_child_is_not_unhandled) {
 }
 
 // The same for a child that a task cancels for another reason during the shutdown.
-TEST(regress, other_cancellation_of_a_child_during_shutdown_is_not_unhandled) {
+TEST(regress, child_cancelled_by_its_parent_during_shutdown_is_not_unhandled) {
   std::binary_semaphore runs(0);
   std::atomic<bool> go_on = false;
   struct body {

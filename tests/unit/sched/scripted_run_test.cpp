@@ -531,7 +531,7 @@ TEST(scripted_run, ring_has_a_turn_after_eight_forks_in_a_row) {
   EXPECT_EQ(forks_beside_two_others(20, false), expected);
 }
 
-TEST(scripted_run, ring_takes_turns_with_forks_that_the_watchdog_calls) {
+TEST(scripted_run, ring_has_a_turn_after_each_fork_when_the_worker_is_called) {
   const script expected{"fork", "fork", "first in the ring", "fork", "second in the ring", "fork"};
   EXPECT_EQ(forks_beside_two_others(4, true), expected);
 }

@@ -302,7 +302,7 @@ TEST(condition_variable, timed_wait_succeeds_if_the_predicate_is_true_at_the_dea
   EXPECT_TRUE(in_time.join());
 }
 
-TEST(condition_variable, timed_out_waiter_passes_its_notification_on) {
+TEST(condition_variable, notified_waiter_past_its_deadline_passes_its_notification_on) {
   scene x;
   auto late = x.s.spawn(waits_5ms(x));
   x.s.run_until_idle();

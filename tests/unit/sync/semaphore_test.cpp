@@ -181,7 +181,7 @@ TEST(semaphore, one_release_wakes_more_waiters_than_fit_into_one_batch) {
   EXPECT_EQ(s.available(), 1U);
 }
 
-TEST(semaphore, close_fails_all_waiters_and_keeps_their_reserved_permits) {
+TEST(semaphore, close_fails_all_waiters_and_returns_their_reserved_permits) {
   manual_scheduler by;
   semaphore s(1);
   std::string order;
@@ -214,7 +214,7 @@ TEST(semaphore, timed_acquire_returns_its_reserved_permits_on_timeout) {
   EXPECT_EQ(s.available(), 1U);
 }
 
-TEST(semaphore, timed_acquire_reports_closed_instead_of_timed_out) {
+TEST(semaphore, timed_acquire_reports_a_close_before_its_deadline) {
   manual_scheduler by;
   semaphore s(0);
   auto told = by.spawn(

@@ -176,7 +176,7 @@ TEST(shared_mutex, a_cancelled_writer_lets_the_readers_behind_it_in) {
   EXPECT_TRUE(x.m.try_lock_shared().has_value());
 }
 
-TEST(shared_mutex, cancelled_waiter_behind_others_changes_nothing) {
+TEST(shared_mutex, cancelled_writers_behind_a_waiter_leave_without_waking_others) {
   scene x;
   std::optional<shared_mutex::guard> held = x.m.try_lock();
   auto all = x.add_all("aBcD");

@@ -139,7 +139,7 @@ TEST(files, in_a_ca_folder_must_be_regular_if_they_are_named_by_a_hash) {
   EXPECT_NE(said.text.find(fifo), std::string::npos) << said.text;
 }
 
-TEST(files, of_the_system_trust_must_be_regular) {
+TEST(files, of_the_system_trust_must_not_be_fifos) {
   const scratch_folder folder;
   const std::string fifo = folder.at("fifo");
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
